@@ -1,4 +1,4 @@
-//! Intervals for what a series of ticks measured.
+//! Estimates with intervals from a series of ticks.
 
 use crate::measure::steadiness::unsteadiness;
 use crate::stats::{Batch, effective_ios, quantile, ratio};
@@ -6,10 +6,10 @@ use iogauge_io::engine::Op;
 use iogauge_model::Histogram;
 use iogauge_model::result::{Estimate, IntervalPoint, LatencySummary, PercentileIntervals};
 
-/// Which I/Os of an interval are meant.
+/// Selects I/Os of an interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
-    /// One direction.
+    /// I/Os of one direction.
     Only(Op),
     /// Reads and writes together.
     All,
@@ -35,7 +35,7 @@ impl Which {
     }
 }
 
-/// I/Os per second. `exact` is the rate over the whole window, which the interval is put around.
+/// Returns I/Os per second. `exact` is the rate over the whole window, on which the CI is centred.
 pub(crate) fn iops(series: &[IntervalPoint], which: Which, exact: f64) -> Estimate {
     let batches: Vec<Batch> = series
         .iter()
@@ -44,7 +44,7 @@ pub(crate) fn iops(series: &[IntervalPoint], which: Which, exact: f64) -> Estima
     around(exact, &ratio(&batches))
 }
 
-/// The mean latency, its interval put around its exact value.
+/// Returns the mean latency, with the CI centred on its exact value.
 pub(crate) fn latency_mean(series: &[IntervalPoint], which: Which, exact_ns: f64) -> Estimate {
     let batches: Vec<Batch> = series
         .iter()
@@ -56,9 +56,8 @@ pub(crate) fn latency_mean(series: &[IntervalPoint], which: Which, exact_ns: f64
     around(exact_ns, &ratio(&batches))
 }
 
-/// Latencies of a window with the intervals of their statistics; `mean` is the estimate of their
-/// mean, which includes how much they depend on each other. Cost: five times that of
-/// [`crate::stats::quantile`].
+/// Returns the latencies of a window with the intervals of their statistics. `mean` is the estimate of their mean,
+/// which reflects how much they depend on each other. Cost: five times that of [`crate::stats::quantile`].
 pub(crate) fn latency_summary(latencies: &Histogram, mean: &Estimate) -> LatencySummary {
     let mut summary = LatencySummary::of(latencies, mean.ci95);
     if mean.n >= 2 && latencies.count() > 0 {
@@ -77,18 +76,18 @@ pub(crate) fn latency_summary(latencies: &Histogram, mean: &Estimate) -> Latency
     summary
 }
 
-/// Workers' windows differ by microseconds, so the series' own mean may be off in the last digits.
+/// The windows of workers differ by microseconds, so the mean of the series may differ in the last digits.
 fn around(exact: f64, estimate: &Estimate) -> Estimate {
     let half = estimate.half_width();
     Estimate { mean: exact, ci95: [(exact - half).max(0.0), exact + half], n: estimate.n }
 }
 
-/// Half the interval's width relative to the value; infinite where there is one batch alone.
+/// Returns the half-width of the CI relative to the value; infinite with fewer than two effective batches.
 pub(crate) fn known_error(estimate: &Estimate) -> f64 {
     if estimate.n < 2 { f64::INFINITY } else { estimate.relative_error() }
 }
 
-/// True where the IOPS of a series neither drift nor jump, as far as it is long enough to show it.
+/// Returns true if the IOPS of a series show neither a drift nor a jump. A short series may be unable to show one.
 pub(crate) fn is_steady(series: &[IntervalPoint]) -> bool {
     unsteadiness(series).is_none()
 }

@@ -1,4 +1,4 @@
-//! One step: let it run for its time, and make a result of what the workers wrote down.
+//! Measurement of one step: runs it for its time and computes the result from the workers' records.
 
 pub(crate) mod estimates;
 pub mod process_pauses;
@@ -23,36 +23,36 @@ use iogauge_model::result::{
 };
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the workers.
+/// Interval between two checks of the workers.
 pub(crate) const TICK_NS: u64 = 100_000_000;
 
 /// A measured step.
 #[derive(Debug)]
 pub struct Measured {
     pub result: StepResult,
-    /// True where it ended before its time.
+    /// True if it ended early.
     pub interrupted: bool,
     /// The first I/O that failed.
     pub fault: Option<IoFault>,
     /// Workers that could not be ended.
     pub left_behind: Vec<String>,
-    /// What engines had to give up.
+    /// Features that engines had to do without.
     pub fallbacks: Vec<String>,
-    /// Workers at work.
+    /// Number of workers.
     pub workers: usize,
-    /// Why workers were lost before their time.
+    /// Why workers were lost early.
     pub losses: Vec<String>,
-    /// I/Os that failed in the ramp.
+    /// Number of I/Os that failed in the ramp.
     pub failed_before: u64,
-    /// Pauses of who did the I/O while it was measured.
+    /// Pauses, during the measurement, of the process that does the I/O.
     pub pauses: Pauses,
 }
 
-/// What a measurement reports to and obeys.
+/// Observer and interrupt of a measurement.
 pub struct Watch<'a> {
-    /// Sees the progress.
+    /// Receives the progress.
     pub observer: &'a mut dyn Observer,
-    /// Ends it.
+    /// Ends the measurement.
     pub interrupt: &'a Interrupt,
 }
 
@@ -62,12 +62,12 @@ impl std::fmt::Debug for Watch<'_> {
     }
 }
 
-/// Runs a step on a pool that was just started with its jobs. `sampler` watches the machine; a
-/// simulated target has none. A step without ramp counts from the first I/O on: who starts its pool
-/// has notified the observer that the window begins.
+/// Runs a step on a pool that was just started with its jobs. `sampler` watches the machine; a simulated target has
+/// none. A step without a ramp counts from the first I/O on. Whoever starts its pool must have called
+/// [`Observer::window_begins`].
 ///
 /// # Errors
-/// Where a worker's engine fails.
+/// If a worker's engine fails.
 pub fn step(
     pool: &mut dyn WorkerPool,
     step: &Step,
@@ -81,7 +81,7 @@ pub fn step(
     if step.ramp_ns > 0 {
         watch.observer.window_begins();
     }
-    // A simulated device has a clock of its own.
+    // A simulated device has its own clock.
     let mut machine = sampler.map(|sampler| Machine::begin(sampler, pool)).transpose()?;
     let mut account = Account::begin(step);
     let mut looks = Looks::begin();
@@ -104,7 +104,7 @@ pub fn step(
     let workers = pool.workers();
     let tail = pool.stop()?;
     if pool.finished() && ends_by_itself {
-        // A job that ends by itself counts all its I/Os.
+        // All I/Os of a job that ends by itself count.
         account.total.append(&tail);
     }
     if is_over {
@@ -112,7 +112,7 @@ pub fn step(
     }
     let windows = Stretch::of(&account.total, &pauses);
     if let Some(summed_up) = pool.summed_up() {
-        // The errors of the ramp are among its own, and so is a pause.
+        // The pool's own totals include the errors of the ramp, and pauses.
         failed_before = 0;
         if pauses.paused.times == 0 {
             account.total = summed_up;
@@ -136,8 +136,8 @@ pub fn step(
     })
 }
 
-/// When a step under way is kept as far as it came: the longer it runs, the rarer, so that what is written
-/// of it stays little beside the result itself.
+/// When to save the results so far of a running step. The longer it runs, the less often, so that what is written stays
+/// small compared with the result.
 struct Looks {
     begin: Instant,
     next: Duration,
@@ -161,11 +161,11 @@ impl Looks {
     }
 }
 
-/// What the windows of a step hold so far.
+/// The windows of a step so far.
 struct Account<'a> {
     step: &'a Step,
     series: Series,
-    /// A series for each job, where there are several.
+    /// A series for each job, if there are several.
     jobs: Vec<Series>,
     total: Window,
 }
@@ -189,7 +189,7 @@ impl<'a> Account<'a> {
         let Self { step, series, jobs, total } = self;
         let mut result = result(step, total, series.points().to_vec());
         if !pool.tells_workers_apart() {
-            // Another program's workers, which it does not report one by one.
+            // Workers of another program, which does not report them one by one.
             result.workers.clear();
         }
         let jobs = jobs.iter().map(|series| series.points().to_vec()).enumerate();
@@ -199,8 +199,8 @@ impl<'a> Account<'a> {
     }
 }
 
-/// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it at the
-/// end gets the reason.
+/// Returns the result so far of a running step. If the machine cannot be read, its figures are missing; the reason is
+/// reported at the end.
 fn so_far(
     account: &Account<'_>,
     machine: Option<&Machine<'_>>,
@@ -215,7 +215,7 @@ fn so_far(
     result
 }
 
-/// What the machine does beside a step.
+/// The machine at the start of a step.
 struct Machine<'a> {
     sampler: &'a mut Sampler,
     before: Counters,
@@ -232,7 +232,7 @@ impl<'a> Machine<'a> {
         Ok(Self { sampler, before, began, cpu_before, polled_ns_before })
     }
 
-    /// Adds to a result what the machine did until `after`, beside these I/Os.
+    /// Adds to a result what the machine did until `after`. `windows` are the I/Os of the same time.
     fn tell(
         &self,
         result: &mut StepResult,
@@ -252,7 +252,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Lets a pool work for so long without counting what it does, but for the I/Os that failed.
+/// Runs a pool for a time without counting its I/Os. Returns how many failed.
 pub(crate) fn ramp(
     pool: &mut dyn WorkerPool,
     duration_ns: u64,
@@ -266,7 +266,7 @@ pub(crate) fn ramp(
     Ok(failed + pool.take_window()?.errors())
 }
 
-/// What was done between two marks of the machine: what the windows hold, and what was left out.
+/// I/Os between two readings of the machine: those of the windows and those left out.
 struct Stretch {
     ios: u64,
     bytes: u64,
@@ -283,7 +283,7 @@ impl Stretch {
     }
 }
 
-/// Processor use with the time of those who did the I/O, where they are not of this process.
+/// Returns the processor use with the time of those who did the I/O, if they are not part of this process.
 pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: u64) -> CpuUse {
     let Some(used) = used else { return *cpu };
     let percent = |ns: u64| if seconds > 0.0 { ns as f64 / 1e7 / seconds } else { 0.0 };
@@ -291,19 +291,19 @@ pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: 
         user_percent: percent(used.user_ns),
         system_percent: percent(used.system_ns),
         ns_per_io: if ios > 0 { used.total_ns() as f64 / ios as f64 } else { 0.0 },
-        // How long they waited for a processor is not known.
+        // Their wait for a processor is unknown.
         wait_percent: 0.0,
         ..*cpu
     }
 }
 
-/// Time polled for arrivals over so many seconds, in percent of one processor.
+/// Returns the time spent polling for arrivals, in percent of one processor.
 pub(crate) fn polled_percent(polled_ns: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { polled_ns as f64 / 1e7 / seconds } else { 0.0 }
 }
 
-/// Lets the pool work for so long, a tick at a time; false where it was interrupted. Time left out for
-/// pauses comes on top, up to twice the time asked in which iogauge was not paused.
+/// Runs the pool for `duration_ns`, one tick at a time. Returns false if it was interrupted. Time left out because of
+/// pauses is added, as long as iogauge itself ran for at most `duration_ns` of it.
 fn run_for(
     pool: &mut dyn WorkerPool,
     duration_ns: u64,
@@ -348,12 +348,12 @@ fn run_for(
     Ok(true)
 }
 
-/// The rate all jobs of a step ask together, where each asks one.
+/// Returns the rate of all jobs of a step together, if each has one.
 fn rate_of(step: &Step) -> Option<f64> {
     step.jobs.iter().map(|job| job.load.arrivals.map(|arrivals| arrivals.rate_iops)).sum()
 }
 
-/// The figures of a window as a step's result, without those of the machine.
+/// Returns the figures of a window as a step's result, without those of the machine.
 fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult {
     let seconds = total.seconds();
     let direction = |op: Op| direction(total.tally(op), op, seconds, &series);
@@ -393,7 +393,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
     }
 }
 
-/// One job's share of the figures of a window.
+/// Returns one job's part of the figures of a window.
 fn job_result(step: &Step, job: usize, total: &Window, series: Vec<IntervalPoint>) -> JobResult {
     let window = total.of_job(job as u32);
     let direction = |op: Op| direction(window.tally(op), op, window.seconds(), &series);
@@ -422,8 +422,8 @@ fn direction(
     let iops = estimates::iops(series, Which::Only(op), per_sec(tally.ios()));
     let mean = estimates::latency_mean(series, Which::Only(op), tally.service.mean_ns());
     let response_ns = tally.response.as_ref().map(|histogram| {
-        // Response and service time differ by the wait for a slot; intervals keep sums of the
-        // latter only, so the interval is scaled.
+        // Response and service time differ by the wait for a slot. Intervals keep only sums of service times, so the CI
+        // is scaled.
         let scale = histogram.mean_ns() / tally.service.mean_ns().max(1.0);
         let (mean_ns, ci95) = (histogram.mean_ns(), mean.ci95.map(|end| end * scale));
         estimates::latency_summary(histogram, &Estimate { mean: mean_ns, ci95, n: mean.n })

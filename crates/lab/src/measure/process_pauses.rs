@@ -1,5 +1,5 @@
-//! Pauses of iogauge itself. They are looked for after each window, and what they touched is left out
-//! of every figure; a caveat says so.
+//! Pauses of iogauge itself. Each window is checked for them, and what they affected is left out of all figures. A
+//! caveat reports them.
 
 use crate::error::LabError;
 use crate::observe::Interrupt;
@@ -7,35 +7,36 @@ use iogauge_io::pool::{Paused, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::caveat::{Fact, MachineFact, PauseFact};
 
-/// Longest wait for I/Os that were outstanding over a pause.
+/// Maximum wait for I/Os that were outstanding during a pause.
 const SETTLING_NS: u64 = 10_000_000_000;
-/// Time between two looks meanwhile.
+/// Interval between two checks during that wait.
 const LOOK_NS: u64 = 25_000_000;
-/// Pauses that follow each other while I/Os come back; a further one is seen after the next window.
+/// Maximum number of consecutive pauses that are handled while I/Os complete. A further one is found after the next
+/// window.
 const IN_A_ROW: u32 = 3;
 
-/// Pauses in a measurement, and what is in no figure because of them.
+/// Pauses in a measurement, and what is left out because of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pauses {
     pub paused: Paused,
-    /// Reads and writes that are left out.
+    /// Number of reads and writes left out.
     pub ios: u64,
-    /// Bytes they moved.
+    /// Bytes that they moved.
     pub bytes: u64,
-    /// Time that is left out, on the pool's clock, in nanoseconds: the pauses, the windows they lie in,
-    /// and the wait for what was outstanding.
+    /// Time left out, on the pool's clock, in nanoseconds: the pauses, the windows that contain them, and the wait for
+    /// outstanding I/Os.
     pub left_out_ns: u64,
-    /// Points of a search that were measured again.
+    /// Number of points of a search that were measured again.
     pub repeats: u32,
 }
 
 impl Pauses {
-    /// Looks for pauses in the window that has just ended and began at `since_ns`. Where there is one,
-    /// leaves out the window, and all that is done until the I/Os outstanding over the pause have come
-    /// back. True in that case: another window has begun.
+    /// Checks the window that has just ended and began at `since_ns` for pauses. If there is one, leaves out the window
+    /// and everything until the I/Os outstanding during the pause have completed. Returns true in that case: another
+    /// window has begun.
     ///
     /// # Errors
-    /// Where a worker's engine fails.
+    /// If a worker's engine fails.
     pub(crate) fn leave_out(
         &mut self,
         pool: &mut dyn WorkerPool,
@@ -61,11 +62,11 @@ impl Pauses {
         Ok(true)
     }
 
-    /// Lets what was outstanding over a pause come back.
+    /// Waits for the I/Os that were outstanding during a pause.
     fn settle(&mut self, pool: &mut dyn WorkerPool, interrupt: &Interrupt) -> Result<(), LabError> {
-        // What came due in the pause would be served in a burst, and what comes due now behind it.
+        // Arrivals that came due during the pause would be served in a burst and delay later ones.
         pool.hold_back_arrivals(true);
-        // What is outstanding now is kept apart from what is issued from here on.
+        // Separates what is outstanding now from what is issued later.
         self.note(&pool.take_window()?);
         let end_ns = pool.now_ns().saturating_add(SETTLING_NS);
         loop {
@@ -85,12 +86,12 @@ impl Pauses {
         self.bytes += window.bytes();
     }
 
-    /// Time left out in which iogauge was not paused, in nanoseconds.
+    /// Returns the time left out in which iogauge was not paused, in nanoseconds.
     pub(crate) fn worked_ns(&self) -> u64 {
         self.left_out_ns.saturating_sub(self.paused.ns)
     }
 
-    /// Adds those of a measurement that followed.
+    /// Adds the pauses of a later measurement.
     pub(crate) fn add(&mut self, others: &Self) {
         self.paused.add(others.paused);
         self.ios += others.ios;
@@ -100,14 +101,15 @@ impl Pauses {
     }
 }
 
-/// Pauses of those who do the I/O, which are left out of figures of so many seconds.
+/// Returns the pauses of the process that does the I/O, which are left out of the figures. `seconds` is the time that
+/// the figures cover.
 #[must_use]
 pub(crate) fn fact(pauses: &Pauses, via_fio: bool, seconds: f64) -> Option<Fact> {
     let Pauses { paused, ios, left_out_ns, repeats, .. } = *pauses;
     paused_fact(paused, via_fio, seconds, Some((ios, left_out_ns, repeats)))
 }
 
-/// Pauses that are in the figures of so many seconds.
+/// Returns the pauses that are included in figures that cover `seconds`.
 #[must_use]
 pub(crate) fn fact_within(paused: Paused, seconds: f64) -> Option<Fact> {
     paused_fact(paused, true, seconds, None)

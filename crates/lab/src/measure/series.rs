@@ -1,32 +1,32 @@
-//! Interval figures of a step, never more than a fixed number of them.
+//! Figures of a step by interval. Their number is limited.
 
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::result::{IntervalPoint, LatencyBands};
 
-/// Most intervals of a step that are kept; when there are more, neighbours are joined.
+/// Maximum number of intervals kept of a step. If there are more, neighbours are joined.
 const MOST: usize = 1200;
 
-/// A series whose intervals double in length whenever it would grow too long.
+/// A series whose intervals double in length whenever it becomes too long.
 #[derive(Debug)]
 pub(crate) struct Series {
     points: Vec<IntervalPoint>,
-    /// Most intervals kept.
+    /// Maximum number of intervals.
     most: usize,
-    /// Ticks joined in each full interval.
+    /// Number of ticks in each full interval.
     stride: usize,
-    /// Ticks joined in the last interval so far.
+    /// Number of ticks in the last interval so far.
     joined: usize,
     at_seconds: f64,
 }
 
 impl Series {
-    /// That of a step.
+    /// Returns an empty series for a step.
     pub(crate) fn new() -> Self {
         Self::of(MOST, 1)
     }
 
-    /// One of so many intervals at most, each of so many ticks at least.
+    /// Returns an empty series with at most `most` intervals of at least `stride` ticks each.
     pub(crate) fn of(most: usize, stride: usize) -> Self {
         Self { points: Vec::new(), most, stride, joined: 0, at_seconds: 0.0 }
     }
@@ -56,7 +56,7 @@ impl Series {
     }
 
     fn halve(&mut self) {
-        // An odd one stays alone at the end and takes more ticks.
+        // If their number is odd, the last one stays alone and takes more ticks.
         self.joined =
             if self.points.len().is_multiple_of(2) { 2 * self.stride } else { self.stride };
         self.stride *= 2;
@@ -80,7 +80,7 @@ impl Series {
     }
 }
 
-/// The figures of a window as one interval, with its latencies in bands.
+/// Returns the figures of a window as one interval, with its latency bands.
 pub(crate) fn interval_with_bands(window: &Window, at_seconds: f64) -> IntervalPoint {
     let bands = |op| LatencyBands::of(&window.tally(op).service);
     IntervalPoint {
@@ -91,7 +91,7 @@ pub(crate) fn interval_with_bands(window: &Window, at_seconds: f64) -> IntervalP
     }
 }
 
-/// The figures of a window as one interval, as statistics need them.
+/// Returns the figures of a window as one interval, without the bands, which statistics do not need.
 pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
     let (read, write) = (window.tally(Op::Read), window.tally(Op::Write));
     let sync = window.tally(Op::Sync);

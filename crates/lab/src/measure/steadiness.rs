@@ -1,38 +1,38 @@
-//! Whether the figures of a window held still.
+//! Steadiness of the figures of a window.
 
 use crate::stats::{change_point, drift, excursion};
 use iogauge_model::result::{IntervalPoint, PerformanceShift};
 
-/// A change of less than this share of the IOPS is no performance shift.
+/// A change of the IOPS by at most this share is no performance shift.
 pub(crate) const NOTABLE: f64 = 0.1;
-/// A level lasts at least so long, in seconds, where another comes back: shorter ones are stalls.
+/// Minimum length of a performance shift that reverts, in seconds. Shorter ones are stalls.
 pub(crate) const LASTING_SECONDS: f64 = 0.75;
 
-/// How a window did not hold still.
+/// How a window was not steady.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Unsteady {
-    /// The IOPS changed their level once and kept the new one.
+    /// The IOPS changed once and stayed at the new value.
     Jump {
-        /// First interval of the new level.
+        /// First interval after the change.
         index: usize,
-        /// When, in seconds since measuring began.
+        /// Time of the change, in seconds since measuring began.
         at_seconds: f64,
-        /// IOPS before.
+        /// IOPS before the change.
         before: f64,
-        /// IOPS from then on.
+        /// IOPS after the change.
         after: f64,
     },
-    /// The IOPS went up or down all the time.
+    /// The IOPS rose or fell all the time.
     Drift {
         /// Rise from the first interval to the last, relative to the mean.
         rise_relative: f64,
     },
 }
 
-/// What a series shows beyond chance; `None` where it was steady, or is too short.
+/// Returns how a series was unsteady beyond chance; `None` if it was steady or is too short.
 ///
-/// A drift looks like a jump to the one test and a jump like a drift to the other; where both
-/// speak, the one that leaves less unexplained is told.
+/// A drift looks like a jump to one test, and a jump like a drift to the other. If both find something, the one that
+/// leaves less unexplained is returned.
 pub(crate) fn unsteadiness(series: &[IntervalPoint]) -> Option<Unsteady> {
     let rates: Vec<f64> = series.iter().map(IntervalPoint::iops).collect();
     let drift = drift(&rates).filter(|d| d.significant && d.rise_relative.abs() > NOTABLE);
@@ -62,11 +62,11 @@ pub(crate) fn unsteadiness(series: &[IntervalPoint]) -> Option<Unsteady> {
     }
 }
 
-/// All performance shifts in a series: the one that [`unsteadiness`] finds, then those on each side of it, until
-/// none is left (binary segmentation; A. J. Scott, M. Knott, A cluster analysis method for grouping means in
-/// the analysis of variance, Biometrics 30 (1974) 507–512). Where none is found, a change that another takes back
-/// is looked for, which hides from that search. A part that drifts is not divided. The levels returned are those between
-/// two changes; what is no notable change of these is left out.
+/// Returns all performance shifts in a series: the one that [`unsteadiness`] finds, then those on each side of it,
+/// until none is left (binary segmentation; A. J. Scott, M. Knott, A cluster analysis method for grouping means in the
+/// analysis of variance, Biometrics 30 (1974) 507–512). If none is found, looks for a temporary change, which that
+/// search misses. A part that drifts is not divided. The IOPS returned are those between two changes. Changes that are
+/// not notable by these IOPS are left out.
 pub(crate) fn shifts(series: &[IntervalPoint]) -> Vec<PerformanceShift> {
     let mut cuts = vec![0, series.len()];
     cut(series, 0, &mut cuts);
@@ -87,7 +87,7 @@ pub(crate) fn shifts(series: &[IntervalPoint]) -> Vec<PerformanceShift> {
         let size = |shift: &PerformanceShift| (shift.after_iops / shift.before_iops - 1.0).abs();
         let least = (1..).zip(&found).min_by(|a, b| size(a.1).total_cmp(&size(b.1)));
         match least {
-            // Without it its neighbours have other levels.
+            // Without it, the IOPS of its neighbours change.
             Some((index, least)) if size(least) <= NOTABLE => {
                 cuts.remove(index);
             }
@@ -96,7 +96,7 @@ pub(crate) fn shifts(series: &[IntervalPoint]) -> Vec<PerformanceShift> {
     }
 }
 
-/// Adds where a part of a series changes its level; `from` is where the part begins.
+/// Adds the places where a part of a series changes. `from` is the index at which the part begins.
 fn cut(part: &[IntervalPoint], from: usize, cuts: &mut Vec<usize>) {
     let within: Vec<usize> = match unsteadiness(part) {
         Some(Unsteady::Jump { index, .. }) => vec![index],
@@ -113,7 +113,7 @@ fn cut(part: &[IntervalPoint], from: usize, cuts: &mut Vec<usize>) {
     cuts.extend(within.iter().map(|index| from + index));
 }
 
-/// Where another level begins and ends that was there for a while.
+/// Returns the start and end of a temporary change that lasted long enough.
 fn lasting_excursion(part: &[IntervalPoint]) -> Option<[usize; 2]> {
     let rates: Vec<f64> = part.iter().map(IntervalPoint::iops).collect();
     let found = excursion(&rates).filter(|found| found.jump_relative().abs() > NOTABLE)?;
@@ -121,7 +121,7 @@ fn lasting_excursion(part: &[IntervalPoint]) -> Option<[usize; 2]> {
     (seconds >= LASTING_SECONDS).then_some([found.from, found.to])
 }
 
-/// Sum of the squares of what a description leaves over.
+/// Returns the sum of the squared residuals of a description.
 fn unexplained(rates: &[f64], described: impl Fn(usize) -> f64) -> f64 {
     rates.iter().enumerate().map(|(index, rate)| (rate - described(index)).powi(2)).sum()
 }
@@ -134,7 +134,7 @@ mod tests {
         let point = |(index, rate): (usize, u64)| IntervalPoint {
             at_seconds: (index + 1) as f64 * 0.1,
             seconds: 0.1,
-            // A little noise, without which every test is sure of everything.
+            // A little noise; without it every test finds everything significant.
             reads: rate / 10 + index as u64 % 3,
             ..IntervalPoint::default()
         };
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(times, [6.0, 7.0], "{found:?}");
         assert!((found[1].after_iops / 30_010.0 - 1.0).abs() < 0.01, "{found:?}");
         assert_eq!(shifts(&visit(6)), []);
-        // A drift is no stairs, and what holds still has none.
+        // A drift is not a sequence of jumps, and a steady series has none.
         assert_eq!(shifts(&series((0..80).map(|n| 30_000 - n * 200))), []);
         assert_eq!(shifts(&series([20_000; 80])), []);
         assert_eq!(shifts(&[]), []);

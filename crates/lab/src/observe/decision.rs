@@ -1,4 +1,4 @@
-//! What a search decides, and the figures each decision rests on.
+//! Decisions of a search, and the figures that each rests on.
 
 use super::Phase;
 use iogauge_model::limit::Bound;
@@ -7,252 +7,252 @@ use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Vocabulary};
 use std::fmt;
 
-/// A limit's statistic in a window, and what it says of the limit.
+/// A limit's statistic in a window, and the verdict about the limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
-    /// The limit, its statistic with interval, and the I/Os it rests on.
+    /// The limit, its statistic with CI, and the number of I/Os.
     pub value: LimitValue,
-    /// Whether the limit holds, as far as the interval tells.
+    /// Whether the limit holds, as far as the CI shows.
     pub verdict: Verdict,
 }
 
-/// A measured point, as far as the search goes by it.
+/// The figures of a measured point on which the search bases its decisions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// What it was measured for.
+    /// Phase in which it was measured.
     pub phase: Phase,
-    /// Depth asked; in an open loop the most I/Os that may be outstanding.
+    /// Requested queue depth. In an open loop: the maximum number of outstanding I/Os.
     pub queue_depth: u32,
-    /// I/Os offered per second, as asked, in an open loop.
+    /// Requested arrival rate, in I/Os per second, in an open loop.
     pub rate_iops: Option<f64>,
     /// I/Os completed per second.
     pub iops: Estimate,
     /// Length of the window, in seconds.
     pub seconds: f64,
-    /// Every limit, in order; in an open loop judged by response times.
+    /// All limits, in order. In an open loop they are judged by response times.
     pub limits: Vec<Judgement>,
-    /// True where no statistic exceeds its bound and no arrivals are left behind.
+    /// True if no statistic exceeds its bound and no arrivals are left behind.
     pub met: bool,
-    /// True where too many arrivals are left behind, in an open loop.
+    /// True if too many arrivals are left behind, in an open loop.
     pub falls_short: bool,
 }
 
-/// Where the straight line through two points, on logarithms, meets a limit.
+/// Where the straight line through two points, on logarithmic scales, meets a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// Depths of the two points.
+    /// Queue depths of the two points.
     pub through: [u32; 2],
-    /// The limit met first.
+    /// The limit that is met first.
     pub limit: Limit,
-    /// The depth there.
+    /// Queue depth at which it is met.
     pub queue_depth: f64,
 }
 
-/// A depth to be measured next.
+/// A queue depth to be measured next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
     pub queue_depth: u32,
-    /// What makes it the next.
+    /// Why it is next.
     pub why: Why,
 }
 
 impl Next {
-    /// The same, no deeper than allowed.
+    /// Returns the same, but with a queue depth of at most `queue_depth`.
     pub(crate) fn at_most(self, queue_depth: u32) -> Self {
         Self { queue_depth: self.queue_depth.min(queue_depth), ..self }
     }
 }
 
-/// What makes a depth the next.
+/// Why a queue depth is next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why {
     /// The limits hold at half of it.
     Doubling {
-        /// The depth they hold at.
+        /// Queue depth at which they hold.
         from: u32,
     },
-    /// The curve is flat and predicts where a limit breaks: a little deeper.
+    /// The curve is flat and predicts where a limit breaks: just below this queue depth, unless that is too large a
+    /// step.
     Predicted(Crossing),
-    /// It lies between a depth that holds and one that does not.
+    /// It lies between a queue depth that keeps the limits and one that breaks one.
     Between {
-        /// The depth that holds.
+        /// Queue depth that keeps the limits.
         holds: u32,
-        /// The depth that breaks a limit.
+        /// Queue depth that breaks a limit.
         breaks: u32,
-        /// Where a limit is predicted to break; without it the geometric mean is tried.
+        /// Where a limit is predicted to break. Without a prediction the geometric mean is tried.
         predicted: Option<Crossing>,
     },
-    /// A deeper point gave fewer IOPS than this depth did before: one of them is out of date.
+    /// A point at this or a larger queue depth gave fewer IOPS than this one did before: one of the two is out of date.
     Contradicted {
-        /// IOPS of this depth before.
+        /// Earlier IOPS at this queue depth.
         before: Estimate,
-        /// The deeper point.
+        /// Queue depth of the contradicting point.
         by: u32,
         iops: Estimate,
     },
-    /// The curve up to the answer has no point there yet.
+    /// The curve up to the answer has no point here yet.
     Missing,
-    /// The knee lies between two depths.
+    /// The knee lies between two queue depths.
     Knee {
         /// The knee so far.
         knee: u32,
         /// The point below it.
         below: u32,
     },
-    /// It broke a limit, and the answer below it was held with room to spare: noise may have broken it.
+    /// It broke a limit, but a smaller queue depth was confirmed with room to spare: noise may have broken the limit.
     Ceiling {
-        /// The depth that was held.
+        /// The confirmed queue depth.
         confirmed: u32,
     },
-    /// It broke a limit by no more than chance may explain, and gives clearly more than the depth below.
+    /// Chance may have broken the limit, and it gives clearly more IOPS than the queue depth below.
     Open {
-        /// The depth below, which keeps the limits.
+        /// The queue depth below, which keeps the limits.
         below: u32,
     },
-    /// A smaller one was held, and by that this one keeps the limits as well.
+    /// A smaller one was confirmed, and its latency shows that this one keeps the limits as well.
     Room {
-        /// The depth that was held.
+        /// The confirmed queue depth.
         confirmed: u32,
     },
-    /// A smaller one broke a limit by more than its depth explains.
+    /// A smaller one broke a limit by more than its queue depth explains.
     Beyond {
-        /// The depth that broke it.
+        /// The queue depth that broke it.
         broke: u32,
     },
-    /// It broke a maximum once, which may have been a stall that comes at any depth.
+    /// It broke a maximum once. That may have been a stall that occurs at any queue depth.
     Maximum,
     /// It broke a limit while the client lacked processor time.
     Starved,
-    /// A deeper one gave no more IOPS than this: it may have been noise.
+    /// A larger one gave no more IOPS than this one, perhaps because of noise.
     Flat {
-        /// The deeper one.
+        /// The larger queue depth.
         deeper: u32,
     },
-    /// It is the smallest, and several windows have to agree that it breaks a limit.
+    /// It is the smallest, and several windows must agree that it breaks a limit.
     Smallest,
-    /// It broke a limit before and keeps it now: the search goes on from there.
+    /// It broke a limit before and keeps it now: the search goes on from here.
     Higher,
-    /// The target came to another level, and the search begins again.
+    /// The search starts again after a performance shift.
     Again,
 }
 
-/// Whether a limit holds, as far as a window can tell.
+/// Whether a limit holds, as far as a window can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The whole interval lies within the bound.
+    /// The whole CI lies within the bound.
     Holds,
-    /// The whole interval lies beyond it.
+    /// The whole CI lies beyond the bound.
     Breaks,
-    /// The interval encloses the bound.
+    /// The CI contains the bound.
     Open,
 }
 
-/// A decision of a search, or an event it goes by.
+/// A decision of a search, or an event that affects it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// A point was measured.
     Measured(Measured),
-    /// An open loop is looked for from what a closed one gives.
+    /// An open-loop search starts with a closed-loop search.
     ClosedLoopFirst {
-        /// Longest it may take, in seconds.
+        /// Maximum length of the closed-loop search, in seconds.
         longest_seconds: f64,
     },
-    /// A rate of an open loop comes next.
+    /// The next rate of an open loop.
     NextRate {
         /// I/Os per second.
         rate_iops: f64,
-        /// The highest rate that holds so far, in I/Os per second.
+        /// Highest rate so far that keeps the limits, in I/Os per second.
         holds: Option<f64>,
-        /// The lowest that does not.
+        /// Lowest rate so far that does not.
         breaks: Option<f64>,
     },
-    /// A depth comes next.
+    /// The next queue depth.
     Next(Next),
-    /// A depth is to be the answer and is measured for longer.
+    /// Confirmation of a queue depth begins.
     Confirm {
         queue_depth: u32,
         /// Shortest window, in seconds.
         shortest_seconds: f64,
-        /// Longest window, where precision takes it: what is left of the budget, in seconds.
+        /// Longest window, in seconds, if the precision requires it: the rest of the budget.
         longest_seconds: f64,
     },
-    /// The first stretch of a hold shows nothing that speaks against the depth.
+    /// The first stretch of a confirmation gives no reason to stop it.
     ConfirmFurther {
         queue_depth: u32,
-        /// Longest that the hold goes on, in seconds.
+        /// How much longer the confirmation may take, in seconds.
         longest_seconds: f64,
     },
-    /// A depth breaks a limit and a smaller one is tried.
+    /// A queue depth breaks a limit, and a smaller one is tried.
     GoingBack {
-        /// The depth that breaks it.
+        /// Queue depth that breaks the limit.
         from: u32,
-        /// The depth that comes next.
+        /// Next queue depth.
         to: u32,
-        /// The limit furthest over its bound; none where nothing was judged.
+        /// The limit that is broken by the largest factor; none if nothing was judged.
         because: Option<Judgement>,
     },
-    /// A rate of an open loop did not hold and a lower one is tried.
+    /// A rate of an open loop was not confirmed, and a lower one is tried.
     RateGoingBack {
-        /// The rate that does not hold, in I/Os per second.
+        /// The rate that was not confirmed, in I/Os per second.
         from: f64,
-        /// The rate that comes next.
+        /// The next rate.
         to: f64,
     },
-    /// The target changed, and what was measured before no longer counts.
+    /// A performance shift: earlier measurements no longer count.
     PerformanceShift {
-        /// When, in seconds from the begin of the search.
+        /// Seconds from the start of the search.
         at_seconds: f64,
-        /// IOPS before.
+        /// IOPS before the shift.
         before_iops: f64,
-        /// IOPS from then on, at the same depth.
+        /// IOPS after the shift.
         after_iops: f64,
     },
-    /// The workers could do no more, and the same depth is measured again with more of them.
+    /// The workers were the bottleneck, and the same queue depth is measured again with more of them.
     WorkersAdded {
-        /// Workers there are now.
+        /// Number of workers after the change.
         workers: u32,
-        /// Processor time the load took before, in percent of one processor.
+        /// Processor time used before the change, in percent of one processor.
         cpu_percent: f64,
     },
-    /// The queue in front of the target is full: no larger depth is tried.
+    /// The queue in front of the target is full: no larger queue depth is tried.
     QueueFull {
-        /// The depth that was asked.
+        /// Requested queue depth.
         asked: u32,
-        /// The depth that fits into the queue.
+        /// Queue depth that fits into the queue.
         queue_depth: u32,
-        /// The queue.
         bound: QueueBound,
     },
-    /// iogauge itself was paused; what it measured around the pause is left out.
+    /// iogauge was paused. Measurements around the pause are left out.
     Paused {
-        /// How long, in seconds.
+        /// Length of the pause, in seconds.
         seconds: f64,
     },
-    /// The I/Os of the depth before took long to complete.
+    /// The I/Os of the previous queue depth took long to complete.
     Drained {
-        /// The depth to be measured.
+        /// Queue depth to be measured.
         queue_depth: u32,
-        /// The wait, in seconds.
+        /// Waiting time, in seconds.
         seconds: f64,
-        /// False where some are still outstanding, and stand in the next window.
+        /// False if some are still outstanding and will fall into the next window.
         whole: bool,
     },
-    /// The time for a phase, or altogether, is used up.
+    /// The time for a phase, or the whole budget, is used up.
     Budget {
         /// The phase that ends.
         phase: Phase,
-        /// Spent so far, in seconds.
+        /// Time spent so far, in seconds.
         spent_seconds: f64,
-        /// Left, in seconds.
+        /// Time left, in seconds.
         left_seconds: f64,
     },
 }
 
-/// A decision in the words of what is measured, as `find --explain` prints it: one line.
+/// Formats a decision as one line of `find --explain`, in the terms of the target's vocabulary.
 struct Text<'a, T>(&'a T, Vocabulary);
 
 impl Decision {
-    /// One line, as `find --explain` prints it.
+    /// Returns the line that `find --explain` prints.
     pub fn text(&self, vocabulary: Vocabulary) -> String {
         Text(self, vocabulary).to_string()
     }
@@ -269,7 +269,7 @@ impl fmt::Display for Text<'_, Judgement> {
             None => f.write_str("unknown")?,
         }
         match ci95_ns {
-            // A maximum has no interval.
+            // A maximum has no CI.
             Some([low, high]) if low == high => {}
             Some([low, high]) => write!(f, " ± {}", Latency((high - low) / 2.0))?,
             None => f.write_str(" ± ?")?,
@@ -284,7 +284,7 @@ impl fmt::Display for Text<'_, Judgement> {
     }
 }
 
-/// `81,204 ± 310 IOPS`; `± ?` where the interval is unknown.
+/// `81,204 ± 310 IOPS`; `± ?` if the CI is unknown.
 impl fmt::Display for Text<'_, Estimate> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(iops, words) = self;

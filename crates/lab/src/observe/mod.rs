@@ -1,4 +1,4 @@
-//! How a measurement shows its progress and is asked to end.
+//! Progress of a measurement, and the interrupt that ends it.
 
 mod decision;
 
@@ -11,18 +11,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Set by a signal handler or by `iogauge stop`; looked at between ticks.
+/// Set by a signal handler or by `iogauge stop`, and checked between ticks.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// The flag itself, for a signal handler.
+    /// Returns the flag itself, for a signal handler.
     #[must_use]
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
 
-    /// True once the user wants the run to end.
+    /// Returns true once the user wants the run to end.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -34,37 +34,35 @@ impl Interrupt {
     }
 }
 
-/// What is going on.
+/// Phase of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Blocks are written for the first time.
     Prefill {
-        /// Bytes written.
+        /// Bytes written so far.
         done_bytes: u64,
-        /// Bytes to write.
         total_bytes: u64,
     },
-    /// I/Os run and are not counted yet.
+    /// I/Os run but are not counted yet.
     Ramp,
     /// A step is measured.
     Measuring,
-    /// What a step has written is read back and checked.
+    /// The blocks that a step has written are read back and checked.
     Checking {
-        /// Bytes read.
+        /// Bytes checked so far.
         done_bytes: u64,
-        /// Bytes to read.
         total_bytes: u64,
     },
     /// The search raises the load.
     Doubling,
-    /// The search closes in.
+    /// The search narrows the gap.
     Narrowing,
-    /// The answer is held for longer.
+    /// The search confirms the answer.
     Confirming,
 }
 
 impl Phase {
-    /// A word for the status line.
+    /// Returns a word for the status line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -79,12 +77,11 @@ impl Phase {
     }
 }
 
-/// Where a measurement stands, for one line of text.
+/// Progress of a measurement, for a status line.
 #[derive(Debug, Clone, Copy)]
 pub struct Status<'a> {
-    /// What is going on.
     pub phase: Phase,
-    /// Depth asked; 0 where it does not apply.
+    /// Requested queue depth; 0 if it does not apply.
     pub queue_depth: u32,
     /// I/Os per second over the last tick.
     pub iops: f64,
@@ -92,56 +89,56 @@ pub struct Status<'a> {
     pub bytes_per_sec: f64,
     /// Mean latency over the last tick, in nanoseconds.
     pub latency_mean_ns: f64,
-    /// Bounds searched under.
+    /// Limits of the search.
     pub limits: &'a [Limit],
-    /// Time left, in nanoseconds, where it is known.
+    /// Time left, in nanoseconds, if known.
     pub left_ns: Option<u64>,
 }
 
-/// What a window was measured at.
+/// The load during a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
-    /// Depth asked; in an open loop the most I/Os that may be outstanding.
+    /// Requested queue depth. In an open loop: the maximum number of outstanding I/Os.
     pub queue_depth: u32,
-    /// Arrival rate asked, in an open loop.
+    /// Requested arrival rate, in an open loop.
     pub rate_iops: Option<f64>,
 }
 
-/// Sees a measurement go by.
+/// Receives the events of a measurement.
 pub trait Observer {
     /// Called several times a second.
     fn status(&mut self, status: &Status<'_>);
 
-    /// From now on I/Os count.
+    /// I/Os count from here on.
     fn window_begins(&mut self) {}
 
-    /// The window that was begun is over: the I/Os that count.
+    /// The window has ended. `window` holds the I/Os that count.
     fn window_ends(&mut self, _window: &Window, _place: Setting) {}
 
-    /// A search decided something; shown, it is one line.
+    /// A search made a decision. [`Decision::text`] formats it as one line.
     fn decision(&mut self, _decision: &Decision) {}
 
-    /// A point of the curve is measured: the time to keep it.
+    /// A point of the curve was measured and should be saved.
     fn point(&mut self, _point: &CurvePoint) {}
 
-    /// A step of several is measured: the time to keep it.
+    /// One of several steps was measured and should be saved.
     fn step(&mut self, _step: &StepResult) {}
 
-    /// A step goes on. `make` tells what it measured until now, to be kept for the case that its process does
-    /// not live to the end; it costs the statistics of a step.
+    /// A step is still running. `make` returns its results so far, to be saved in case the process dies before the
+    /// step ends. Calling it costs as much as the statistics of a step.
     fn so_far(&mut self, _make: &mut dyn FnMut() -> StepResult) {}
 
-    /// The system is recorded: the last sample, and the time left where there is an end.
+    /// The system was sampled. `left` is the remaining time, if there is an end.
     fn system(&mut self, _point: &SystemPoint, _left: Option<Duration>) {}
 
-    /// A step of a suite begins, by its number in the plan from 0, with how many there are.
+    /// A step of a suite begins. `index` counts from 0, and `of` is the number of steps.
     fn suite_step_begins(&mut self, _index: usize, _of: usize, _place: &StepPlace) {}
 
-    /// A step of a suite is over: the time to keep it.
+    /// A step of a suite has ended and should be saved.
     fn suite_step(&mut self, _step: &SuiteStepResult) {}
 }
 
-/// Sees nothing.
+/// Ignores all events.
 #[derive(Debug, Default)]
 pub struct Blind;
 

@@ -1,7 +1,7 @@
-//! What all windows of a search together say of the limits.
+//! Evidence from all windows of a search together.
 //!
-//! An answer is a claim. Some load up to it must surely keep the limits, and what bounds it from above must surely
-//! break one, or give no more.
+//! An answer needs evidence: some load up to it must surely keep the limits, and what bounds it from above must surely
+//! break a limit or give no more IOPS.
 
 use super::Search;
 use super::evidence::{
@@ -12,22 +12,22 @@ use super::judge::Judged;
 use super::narrow::WORTH;
 use super::point::Point;
 
-/// A depth that is no larger by this factor hardly gives more.
+/// A queue depth larger by at most this factor hardly gives more IOPS.
 const MUCH_MORE: f64 = 1.2;
 
-/// IOPS that are known no better may be any others.
+/// IOPS with a larger relative error count as unknown.
 const KNOWN: f64 = 0.5;
 
 impl Search<'_, '_> {
-    /// All windows of the present level.
+    /// Returns all windows since the last performance shift, except starved ones.
     fn windows(&self) -> impl Iterator<Item = &Point> {
         let count = self.shifts.len();
         let aside = self.aside.iter().filter(move |(at, _)| *at >= count);
         self.points.iter().chain(aside.map(|(_, point)| point)).filter(|point| !point.starved)
     }
 
-    /// True where some depth up to a point's surely keeps the limits: its own, or by all windows of clearly smaller
-    /// ones the smallest, whatever the level.
+    /// Returns true if some queue depth up to a point's surely keeps the limits: its own, or the smallest one, as shown
+    /// by all windows at clearly smaller queue depths, including those from before performance shifts.
     pub(super) fn is_sure(&self, answer: &Point) -> bool {
         let aside = self.aside.iter().map(|(_, point)| point);
         let all = self.points.iter().chain(&self.before).chain(aside);
@@ -36,7 +36,7 @@ impl Search<'_, '_> {
         is_sure(&answer.judged) || is_smallest_sure(smaller.map(|point| &point.judged[..]))
     }
 
-    /// How much longer the windows up to a depth have to be, in seconds, until they tell of a maximum.
+    /// Returns how much longer the windows up to a queue depth must be, in seconds, to be evidence about a maximum.
     pub(super) fn unwatched_seconds(&self, confirmed: &Point) -> f64 {
         let stalls = |queue_depth: u32, judged: &[Judged]| {
             breaks_maximum(judged)
@@ -58,8 +58,8 @@ impl Search<'_, '_> {
         unwatched_seconds(points.chain(strays), confirmed.queue_depth.into())
     }
 
-    /// True where the maxima at a depth are those of a somewhat smaller one that kept the limits, and about as much longer
-    /// as it is deeper: past saturation latency is in proportion to depth.
+    /// Returns true if the queue depth explains the maxima: a smaller one, by at most a factor of two, kept the limits,
+    /// and the maxima grew about in proportion to the queue depth, as latency does past saturation.
     fn depth_explains(&self, queue_depth: u32, judged: &[Judged]) -> bool {
         const NEAR: f64 = 2.0;
         self.windows().filter(|point| point.met && point.queue_depth < queue_depth).any(|point| {
@@ -68,28 +68,28 @@ impl Search<'_, '_> {
         })
     }
 
-    /// What all windows at a depth say together.
+    /// Returns the limits as judged by all windows at a queue depth together.
     fn pooled_at(&self, queue_depth: u32) -> Vec<Judged> {
         pooled(
             self.windows().filter(|p| p.queue_depth == queue_depth).map(|point| &point.judged[..]),
         )
     }
 
-    /// True where all windows at a depth together keep the limits.
+    /// Returns true if all windows at a queue depth together keep the limits.
     pub(super) fn is_kept_at(&self, queue_depth: u32) -> bool {
         let pooled = self.pooled_at(queue_depth);
         !pooled.is_empty() && pooled.iter().all(Judged::is_met)
     }
 
-    /// True where a window at a depth is long enough to say that noise broke the limits there before.
+    /// Returns true if a window at a queue depth is long enough to show that noise broke the limits there before.
     pub(super) fn outweighs(&self, again: &Point) -> bool {
         const SHORTER: f64 = 4.0;
         let broken = self.windows().filter(|p| p.queue_depth == again.queue_depth && !p.met);
         broken.map(|p| p.seconds).fold(0.0, f64::max) <= again.seconds * SHORTER
     }
 
-    /// The next depth above one that was held, where it broke a limit by no more than chance may explain, and may
-    /// give clearly more. IOPS rise no faster than depth, since latency does not fall.
+    /// Returns the next queue depth above a confirmed one, if chance may have broken a limit there and it may give
+    /// clearly more IOPS. IOPS rise no faster than the queue depth, because latency does not fall.
     pub(super) fn open_above(&self, confirmed: &Point) -> Option<u32> {
         let ceiling = self.ceiling(confirmed.queue_depth)?;
         let is_known = ceiling.iops.n > 1 && ceiling.iops.relative_error() <= KNOWN;

@@ -1,4 +1,4 @@
-//! What a search measures on: a pool, the time it has, and those who watch.
+//! The worker pool that a search measures with, its time budget, and its observer.
 
 mod full_queue;
 mod starvation;
@@ -26,48 +26,48 @@ use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
 
 pub(super) use window::WindowLength;
 
-/// Intervals of a search that are kept, at most, and ticks in each at least.
+/// Maximum number of intervals that are kept of a search, and minimum number of ticks in each.
 const MOST_INTERVALS: usize = 600;
 const TICKS_JOINED: usize = 4;
-/// Latencies a window has to span, so that slow devices get longer ones.
+/// Minimum length of a window in mean latencies, so that slow devices get longer windows.
 const LATENCIES: f64 = 20.0;
-/// So many points of a search are measured again because iogauge was paused meanwhile. Of later ones
-/// only what the pauses touched is left out.
+/// Number of points that are measured again after a pause of iogauge. In later ones only the time around a pause is
+/// left out.
 const MOST_REPEATS: u32 = 3;
-/// A worker that spends this share of its time on the processor cannot do more.
+/// Processor time, in percent, from which a worker cannot do more.
 pub(crate) const CLIENT_BOUND_PERCENT: f64 = 95.0;
 
-/// A pool under measurement, with its budget.
+/// A worker pool under measurement, with its budget.
 pub(super) struct Bench<'a, 'b> {
     pub(super) pool: &'a mut dyn WorkerPool,
     pub(super) plan: &'a SearchPlan,
     watch: &'a mut Watch<'b>,
     start_ns: u64,
-    /// Begin of the window under way.
+    /// Start of the current window.
     window_ns: u64,
     pauses: Pauses,
-    /// Time left out for pauses, as long as that is not a whole budget of work.
+    /// Time left out because of pauses. It stops growing once it contains a whole budget of time in which iogauge ran.
     excluded_ns: u64,
     /// Time spent on points that were measured again.
     spoilt_ns: u64,
     series: Series,
-    /// What the last hold saw, for another stretch of it.
+    /// What the last confirmation saw, so that another stretch can continue it.
     pub(super) confirmed: Option<Sieve<Observed>>,
-    /// The queue in front of the target, once it was seen to be full.
+    /// The queue in front of the target, if it was seen to be full.
     pub(super) full_queue: Option<FullQueue>,
-    /// Waits for I/Os of the depth before.
+    /// What was seen while I/Os of the previous queue depth completed.
     pub(super) strays: Vec<Stray>,
-    /// I/Os that failed.
+    /// Number of failed I/Os.
     pub(super) errors: u64,
-    /// True once I/Os of an earlier depth or rate were outstanding for all of the budget.
+    /// True once I/Os of an earlier queue depth or rate were outstanding until the end of the budget.
     pub(super) is_stuck: bool,
-    /// Stretches of all windows.
+    /// Starved stretches of all windows.
     pub(super) starved: Starved,
-    /// Whether the target rose or fell to another level, once it has come to one.
+    /// True if IOPS rose in the first performance shift, false if they fell; `None` before it.
     pub(super) shift_rose: Option<bool>,
-    /// True once it has gone the other way again: its levels are noise.
+    /// True once the target has shifted back: its shifts are noise.
     pub(super) reverted: bool,
-    /// Depth and rate asked at present.
+    /// Currently requested queue depth and rate.
     queue_depth_asked: Option<u32>,
     rate_asked_iops: Option<f64>,
 }
@@ -102,15 +102,14 @@ impl<'a, 'b> Bench<'a, 'b> {
         }
     }
 
-    /// Ends the window under way, which goes into the search's series whether it is measured or not.
-    /// `None` where iogauge was paused in it.
+    /// Ends the current window and adds it to the series of the search. Returns `None` if iogauge was paused during it.
     pub(super) fn take_window(&mut self) -> Result<Option<Window>, LabError> {
         let window = self.pool.take_window()?;
         let paused = self.note(&window)?;
         Ok((!paused).then_some(window))
     }
 
-    /// Changes the depth, to what the pool can reach of it.
+    /// Sets the queue depth, at most what the pool can reach, and returns it.
     pub(super) fn ask_depth(&mut self, queue_depth: u32) -> Result<u32, LabError> {
         let window = self.pool.set_queue_depth(queue_depth)?;
         self.note(&window)?;
@@ -119,28 +118,27 @@ impl<'a, 'b> Bench<'a, 'b> {
         Ok(reached)
     }
 
-    /// True where a rise or fall takes back the change of level there was.
+    /// Returns true if a rise or fall reverses the recorded performance shift.
     pub(super) fn reverts_by(&self, rise: bool) -> bool {
         self.shift_rose.is_some_and(|rose| rose != rise)
     }
 
-    /// The depth asked at present.
     pub(super) fn queue_depth_asked(&self) -> Option<u32> {
         self.queue_depth_asked
     }
 
-    /// True where this depth is asked already.
+    /// Returns true if this queue depth is already set.
     pub(super) fn is_at(&self, queue_depth: u32) -> bool {
         self.queue_depth_asked == Some(queue_depth)
     }
 
-    /// The largest depth there is to try.
+    /// Returns the largest queue depth that may be tried.
     pub(super) fn max_depth(&self) -> u32 {
         let queue = self.full_queue.as_ref().map_or(u32::MAX, |queue| queue.queue_depth);
         self.pool.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth).min(queue)
     }
 
-    /// Changes the rate of arrivals.
+    /// Changes the arrival rate.
     pub(super) fn ask_rate(&mut self, rate_iops: f64) -> Result<(), LabError> {
         let window = self.pool.set_rate(Some(rate_iops))?;
         self.note(&window)?;
@@ -148,8 +146,8 @@ impl<'a, 'b> Bench<'a, 'b> {
         Ok(())
     }
 
-    /// Takes a window that has just ended into the search's series. True where iogauge was paused in
-    /// it: it is left out then, and so is what was done until its I/Os had come back.
+    /// Adds a window that has just ended to the series of the search. If iogauge was paused during it, returns true and
+    /// leaves the window out, together with the time until its I/Os have completed.
     pub(super) fn note(&mut self, window: &Window) -> Result<bool, LabError> {
         self.errors += window.errors();
         let before_ns = self.pauses.paused.ns;
@@ -173,8 +171,8 @@ impl<'a, 'b> Bench<'a, 'b> {
         Ok(paused)
     }
 
-    /// Measures a point, and again where `attempt` is spoilt by a pause, which it says by `None`. What
-    /// was spent on it is given back to the budget.
+    /// Measures a point with `attempt`, and again each time `attempt` returns `None` because a pause spoilt it. Time
+    /// spent on spoilt attempts does not count towards the budget.
     pub(super) fn unspoilt<P>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Result<Option<P>, LabError>,
@@ -189,32 +187,32 @@ impl<'a, 'b> Bench<'a, 'b> {
         }
     }
 
-    /// True where a point that a pause spoilt is measured again.
+    /// Returns true if a point that a pause spoilt may be measured again.
     pub(super) fn may_repeat(&self) -> bool {
         self.pauses.repeats < MOST_REPEATS && !self.must_end()
     }
 
-    /// Pauses of iogauge so far.
+    /// Returns the pauses of iogauge so far.
     pub(super) fn pauses(&self) -> Pauses {
         self.pauses
     }
 
-    /// The search over time.
+    /// Returns the search over time.
     pub(super) fn into_series(self) -> Vec<IntervalPoint> {
         self.series.into_points()
     }
 
-    /// Time since the search began, without what is left out for pauses.
+    /// Returns the time since the search began, without what is left out because of pauses.
     pub(super) fn elapsed_ns(&self) -> u64 {
         (self.pool.now_ns() - self.start_ns).saturating_sub(self.excluded_ns)
     }
 
-    /// Part of that spent on points that were measured again.
+    /// Returns the part of that time spent on points that were measured again.
     pub(super) fn spoilt_ns(&self) -> u64 {
         self.spoilt_ns
     }
 
-    /// Part of the budget that is spent.
+    /// Returns the part of the budget that is spent.
     pub(super) fn spent_ns(&self) -> u64 {
         self.elapsed_ns() - self.spoilt_ns
     }
@@ -227,8 +225,8 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.watch.interrupt.is_set()
     }
 
-    /// What makes the search end at once, whatever it has found: the user, workers that have ended, or I/Os of an
-    /// earlier depth or rate that were outstanding for all of the budget.
+    /// Returns what makes the search end at once, whatever it has found: the user, workers that have ended, or I/Os of
+    /// an earlier queue depth or rate that were outstanding until the end of the budget.
     pub(super) fn cut_by(&self) -> Option<StoppedBy> {
         if self.interrupted() {
             Some(StoppedBy::Interrupted)
@@ -239,13 +237,13 @@ impl<'a, 'b> Bench<'a, 'b> {
         }
     }
 
-    /// True where something makes the search end at once.
+    /// Returns true if the search must end at once.
     pub(super) fn must_end(&self) -> bool {
         self.cut_by().is_some()
     }
 
-    /// Lets the workers go on until `is_over`, for as long as the budget leaves time for a window behind it, or for a
-    /// tick. The search is stuck where that is too short.
+    /// Runs the workers until `is_over`, as long as the budget leaves time for another window, but for at least one
+    /// tick. If that is too short, the search is stuck.
     pub(super) fn wait_for(
         &mut self,
         step_ns: u64,
@@ -276,7 +274,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.watch.observer.decision(&decision);
     }
 
-    /// The time for a phase is used up.
+    /// Reports that the time for a phase is used up.
     pub(super) fn decide_over(&mut self, phase: Phase) {
         let (spent_seconds, left_seconds) = (seconds(self.spent_ns()), seconds(self.left_ns()));
         self.decide(Decision::Budget { phase, spent_seconds, left_seconds });
@@ -294,7 +292,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.watch.observer.window_ends(window, place);
     }
 
-    /// Tells of a tick, with the mean latency that the limits mean.
+    /// Reports a tick, with the mean of the latency that the limits apply to.
     pub(super) fn show(
         &mut self,
         tick: &Window,
@@ -313,14 +311,13 @@ impl<'a, 'b> Bench<'a, 'b> {
         });
     }
 
-    /// True once a window is long enough for its latencies to be judged.
+    /// Returns true if a window is long enough to judge its latencies.
     pub(super) fn spans(&self, seconds: f64, mean_ns: f64, latencies: &Directions<'_>) -> bool {
         seconds * 1e9 >= mean_ns * LATENCIES
             && self.plan.limits.iter().all(|limit| limit.has_samples(latencies))
     }
 
-    /// Judges every limit by a window: its latencies, the same tick by tick, and those over the
-    /// bounds.
+    /// Judges every limit by a window: its latencies, the same tick by tick, and the I/Os over the bounds.
     pub(super) fn judge(
         &self,
         latencies: &Directions<'_>,
@@ -338,12 +335,12 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.elapsed_ns() - since.begin_ns
     }
 
-    /// Processor time of those who do the I/O so far.
+    /// Returns the processor time used so far by those who do the I/O.
     fn cpu(&self) -> ProcessCpu {
         self.pool.cpu().unwrap_or_else(ProcessCpu::now)
     }
 
-    /// Processor time used, in percent of one processor; 0 in virtual time.
+    /// Returns the processor time used, in percent of one processor; 0 in virtual time.
     pub(super) fn cpu_percent(&self, since: &Stopwatch) -> f64 {
         if self.pool.is_virtual() {
             return 0.0;
@@ -352,25 +349,25 @@ impl<'a, 'b> Bench<'a, 'b> {
         used_ns as f64 * 100.0 / self.passed_ns(since).max(1) as f64
     }
 
-    /// The part of the processor time that was spent polling for arrivals, in percent of one processor.
+    /// Returns the processor time spent polling for arrivals, in percent of one processor.
     pub(super) fn polled_percent(&self, since: &Stopwatch) -> f64 {
         let polled_ns = self.live().polled_ns.saturating_sub(since.polled_ns);
         polled_ns as f64 * 100.0 / self.passed_ns(since).max(1) as f64
     }
 
-    /// True where the workers had no more processor time to use at a depth.
+    /// Returns true if the workers had no processor time left at a queue depth.
     pub(super) fn client_bound(&self, cpu_percent: f64, queue_depth: u32) -> bool {
         if !self.pool.is_only_client() {
             return false;
         }
-        // A worker without an I/O of its own rests, and one without a processor waits.
+        // A worker without an I/O of its own sleeps, and one without a processor waits.
         let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
         let busy = self.workers().min(queue_depth).min(processors);
         cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(busy)
     }
 }
 
-/// The begin of a window, in time without pauses.
+/// The start of a window. Times exclude pauses.
 pub(super) struct Stopwatch {
     cpu: ProcessCpu,
     polled_ns: u64,

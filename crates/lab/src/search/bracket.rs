@@ -1,4 +1,4 @@
-//! The bracket: a depth that holds and a deeper one that does not, and how it is narrowed.
+//! The bracket: a queue depth that keeps the limits and a larger one that breaks one, and how the gap is narrowed.
 
 use super::point::{FullQueue, Point, longest_of_each_depth};
 use super::time;
@@ -8,12 +8,12 @@ use crate::error::LabError;
 use crate::observe::Phase;
 use crate::observe::{Decision, Next, Why};
 
-/// A depth that holds and one that does not, as far as there are such.
+/// Result of the doubling.
 pub(super) enum Bracket {
     Between(Point, Box<Point>),
-    /// Everything tried holds.
+    /// Everything tried keeps the limits.
     Below(Point),
-    /// Depth 1 breaks a limit.
+    /// Queue depth 1 breaks a limit.
     Nothing,
     /// The search had to end in this window, which broke a limit.
     Cut(Point),
@@ -21,8 +21,8 @@ pub(super) enum Bracket {
 }
 
 impl Search<'_, '_> {
-    /// Looks for a depth that holds and a deeper one that does not: upwards by doubling from one
-    /// that holds, downwards from one that does not.
+    /// Finds a queue depth that keeps the limits and a larger one that breaks one: upwards by doubling from one that
+    /// keeps them, downwards from one that does not.
     pub(super) fn bracket(
         &mut self,
         plan: &SearchPlan,
@@ -31,7 +31,7 @@ impl Search<'_, '_> {
     ) -> Result<Bracket, LabError> {
         let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
         let mut queue_depth = from;
-        // What a pass before it has just measured there.
+        // The previous pass may just have measured this queue depth.
         let mut known = self.points.iter().rfind(|p| p.queue_depth == from && p.met).cloned();
         loop {
             let point = match known.take() {
@@ -103,8 +103,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Where a statistic grew from one depth to the next by far more than depth explains, measures one deeper.
-    /// Returns that where it keeps the limit: then noise broke it before, and that point is forgotten.
+    /// If a statistic grew between two queue depths by far more than the queue depth explains, measures a larger one.
+    /// If that keeps the limits, noise broke them before: sets the broken point aside and returns the new one.
     fn looks_beyond(
         &mut self,
         good: &Point,
@@ -128,8 +128,8 @@ impl Search<'_, '_> {
         Ok(Some(deeper))
     }
 
-    /// Where the queue in front of the target was full at a point, forgets it and all that were as deep:
-    /// their depth was none of the target's. Returns the most that the queue takes.
+    /// If the queue in front of the target was full at a point, removes that point and others with larger queue depths
+    /// than fit into the queue: the target did not see those. Returns the queue depth that fits.
     fn finds_full_queue(&mut self, point: &Point) -> Option<u32> {
         if self.bench.full_queue.is_some() || self.client_bound(point) {
             return None;
@@ -146,8 +146,8 @@ impl Search<'_, '_> {
         Some(queue_depth)
     }
 
-    /// Closes the gap between a depth that holds and one that does not. Returns where to begin
-    /// again, where the target comes to another level.
+    /// Narrows the gap between a queue depth that keeps the limits and one that breaks one. After a performance shift,
+    /// returns the queue depth to start again from.
     pub(super) fn narrow(
         &mut self,
         plan: &SearchPlan,
@@ -174,28 +174,29 @@ impl Search<'_, '_> {
         Ok(None)
     }
 
-    /// The least depth between two, or at the second, where a maximum was over its bound.
+    /// Returns the point with the smallest queue depth in `above + 1..=up_to` at which a maximum was over its bound.
     fn maximum_broken(&self, above: u32, up_to: u32) -> Option<Point> {
         let between =
             self.points.iter().filter(|p| p.queue_depth > above && p.queue_depth <= up_to);
         between.filter(|p| p.breaks_maximum()).min_by_key(|p| p.queue_depth).cloned()
     }
 
-    /// The shallowest point above a depth that broke a limit.
+    /// Returns the point with the smallest queue depth above this one that broke a limit.
     pub(super) fn ceiling(&self, queue_depth: u32) -> Option<&Point> {
         let broken =
             self.points.iter().filter(|point| point.queue_depth > queue_depth && !point.met);
         broken.min_by_key(|point| point.queue_depth)
     }
 
-    /// The deepest point below a depth that held, by the longest window at its own depth.
+    /// Returns the point with the largest queue depth below this one that kept the limits, judged by the longest window
+    /// at each queue depth.
     pub(super) fn best_below(&self, queue_depth: u32) -> Option<Point> {
         deepest_met(self.points.clone(), queue_depth.saturating_sub(1))
     }
 }
 
-/// The deepest of some points that held and is no deeper than asked, by the longest window at its own depth. A window
-/// that an interrupt cut short counts where there is no other.
+/// Returns the point with the largest queue depth, of at most `most_depth`, that kept the limits. At each queue depth
+/// the longest window decides. A window that an interrupt cut short counts only if there is no other.
 pub(super) fn deepest_met(mut points: Vec<Point>, most_depth: u32) -> Option<Point> {
     points.retain(|point| point.queue_depth <= most_depth);
     longest_of_each_depth(&mut points);

@@ -1,22 +1,22 @@
-//! A lasting change of the IOPS within a window.
+//! Performance shifts within a window.
 
 use crate::measure::steadiness::LASTING_SECONDS;
 use crate::stats::{ChangePoint, Wander, change_point};
 use iogauge_model::result::{IntervalPoint, PerformanceShift};
 
-/// IOPS at no smaller depth that fall below this share of those measured before contradict them.
+/// IOPS below this share of earlier ones contradict them, if the queue depth is the same or larger.
 pub(super) const CONTRADICTS: f64 = 0.8;
-/// Noise does not make a difference of levels beyond what it makes with this probability.
+/// A difference counts as a performance shift if noise causes a smaller one with this probability.
 pub(super) const CERTAIN: f64 = 0.999;
 
-/// A change of level within a window.
+/// A performance shift within a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Change {
-    /// First tick of the new level.
+    /// First tick after the shift.
     pub(super) index: usize,
     before_iops: f64,
     after_iops: f64,
-    /// How long the new level has lasted.
+    /// Time from the shift to the end of the series.
     lasts_seconds: f64,
 }
 
@@ -25,14 +25,14 @@ impl Change {
         self.after_iops > self.before_iops
     }
 
-    /// The same for the result of a search, in which the series ends at this time.
+    /// Returns the shift as reported in the result. `ends_seconds` is the time at which the series ends.
     pub(super) fn shift(&self, ends_seconds: f64) -> PerformanceShift {
         let Self { before_iops, after_iops, lasts_seconds, .. } = *self;
         PerformanceShift { at_seconds: ends_seconds - lasts_seconds, before_iops, after_iops }
     }
 
-    /// The lasting change of the IOPS in a series of ticks, if there is one: the old level lasted for
-    /// [`LASTING_SECONDS`] at least, the new one for as long as is asked beyond that.
+    /// Returns the performance shift in a series of ticks, if there is one. It must have [`LASTING_SECONDS`] of ticks
+    /// before it, and after it the larger of that and `stays_seconds`.
     pub(super) fn in_series(series: &[IntervalPoint], stays_seconds: f64) -> Option<Self> {
         let rates: Vec<f64> = series.iter().map(IntervalPoint::iops).collect();
         let change = change_point(&rates)?;
@@ -42,7 +42,7 @@ impl Change {
         let lasting =
             seconds(old) >= LASTING_SECONDS && lasts_seconds >= LASTING_SECONDS.max(stays_seconds);
         let ratio = change.after / change.before;
-        // A target that answers nothing is at no level.
+        // No I/Os at all are an outage, not a performance shift.
         let notable =
             lasting && change.after > 0.0 && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio);
         (notable && !is_noise(&change, &rates)).then_some(Self {
@@ -54,8 +54,8 @@ impl Change {
     }
 }
 
-/// True where a change of level is no larger than the rate wanders by on the longer side of it. A shift
-/// that comes and goes is noise; one that stays is a shift.
+/// Returns true if the change is no larger than what the rate wanders by on the longer side of it. A change that comes
+/// and goes is noise. One that stays is a performance shift.
 fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
     let (old, new) = rates.split_at(change.index);
     let (longer, shorter) = if old.len() < new.len() { (new, old) } else { (old, new) };

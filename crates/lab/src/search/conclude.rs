@@ -1,4 +1,4 @@
-//! What a search says in the end: which windows count, why it ended, and the answer with its intervals.
+//! The end of a search: which windows count, why it ended, and the answer with its intervals.
 
 use super::capacity::{self, Capacity, DepthPlace};
 use super::judge::{self, Judged};
@@ -9,32 +9,32 @@ use super::{Drift, Search, time};
 use iogauge_model::Limit;
 use iogauge_model::result::{Answer, PerformanceShift, StoppedBy};
 
-/// What a search reports, once it is known which changes of level were noise.
+/// Contents of a result, without the performance shifts that were noise.
 pub(super) struct Told {
-    /// By rising depth, each once.
+    /// By increasing queue depth, one point each.
     pub(super) points: Vec<Point>,
     pub(super) near: Near,
     pub(super) shifts: Vec<PerformanceShift>,
     pub(super) drift: Option<Drift>,
 }
 
-/// All holds and other windows near the limit whose ticks are known.
+/// All confirmations and other windows near the limit whose ticks are known.
 pub(super) struct Near {
-    /// In order of time, but for the answer's, which is the last.
+    /// In order of time, except that the answer's comes last.
     ticks: Vec<Ticks>,
-    /// When the first of them began, in nanoseconds of the search.
+    /// Start of the earliest of them, in nanoseconds of the search.
     began_ns: Option<u64>,
 }
 
 impl Near {
-    /// Windows by when they began, the answer's last, with their ticks as far as known.
+    /// Collects windows with their start times, the answer's last. Those without ticks are ignored.
     pub(super) fn of<'a>(windows: impl Iterator<Item = (u64, Option<&'a Ticks>)>) -> Self {
         let known = windows.filter_map(|(began_ns, ticks)| Some((began_ns, ticks?.clone())));
         let (began_ns, ticks): (Vec<_>, Vec<_>) = known.unzip();
         Self { ticks, began_ns: began_ns.into_iter().min() }
     }
 
-    /// Those among the points of a closed loop.
+    /// Collects the windows near the limit from the points of a closed loop.
     pub(super) fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
         let is_near = |point: &&Point| {
             let is_near = |ticks: &Ticks| {
@@ -52,26 +52,26 @@ impl Near {
         self.ticks.iter().collect()
     }
 
-    /// How long before the answer's window the period began that its interval is about.
+    /// Returns how long before the answer's window the period began to which its interval applies.
     pub(super) fn seconds_before(&self, answer_began_ns: u64, predicted: &Prediction) -> f64 {
         let began_ns = self.began_ns.filter(|_| predicted.over_all).unwrap_or(answer_began_ns);
         time::seconds(answer_began_ns.saturating_sub(began_ns))
     }
 }
 
-/// Points set aside after so many changes of level.
+/// Returns the points that were set aside after at least this many performance shifts.
 fn since(aside: &[(usize, Point)], shifts: usize) -> impl Iterator<Item = &Point> {
     aside.iter().filter(move |(at, _)| *at >= shifts).map(|(_, point)| point)
 }
 
 impl Search<'_, '_> {
-    /// Takes everything out of the search for its result.
+    /// Takes the contents of the result out of the search.
     pub(super) fn told(&mut self, answer: &Point) -> Told {
         let (mut points, aside) =
             (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));
         let mut shifts = std::mem::take(&mut self.shifts);
         let count = shifts.len();
-        // What comes and goes is noise, and so is what the rate wanders by anyway.
+        // Shifts that come and go are noise, and so are those no larger than what the rate wanders by anyway.
         shifts.retain(|shift| {
             let near = Near::among(points.iter().chain(since(&aside, count)), answer);
             !self.bench.reverted && !shift.is_noise(&near.windows())
@@ -89,7 +89,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Why a search ended: nothing is known of a limit where no I/O was completed.
+/// Returns why a search ended. If no I/O completed, nothing is known about any limit.
 pub(super) fn why(
     stopped_by: StoppedBy,
     cut_by: Option<StoppedBy>,
@@ -106,16 +106,17 @@ pub(super) fn why(
     }
 }
 
-/// The limit that ended a search: the one an answer breaks, or the next deeper point that breaks
-/// any.
+/// Returns the limit that ended a search: the one that the answer breaks, or the one broken at the next larger queue
+/// depth that breaks any.
 fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
     let broken = curve.iter().find(|point| point.queue_depth > answer.queue_depth && !point.met);
     let breaks = broken.filter(|_| answer.met).unwrap_or(answer);
     breaks.tightest().map(|judged| judged.limit)
 }
 
-/// True where only windows in which the client was starved say that a limit breaks: the answer's own where it breaks
-/// one, or else all windows above it that do. Each of those is given by whether the client was starved.
+/// Returns true if a limit breaks only in windows in which the client was starved: in the answer's own if it breaks
+/// one, otherwise in all windows above it that do. `broken_above` states for each of those whether the client was
+/// starved.
 pub(super) fn starved_decides(
     met: bool,
     starved: bool,
@@ -128,7 +129,7 @@ pub(super) fn starved_decides(
     above.peek().is_some() && above.all(|starved| starved)
 }
 
-/// The IOPS at the answer, as sure as the limit's statistic lets it be.
+/// Returns the IOPS at the answer, with an interval that covers the uncertainty of the limit's statistic.
 fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
     let Some(limit) = judge::tightest(&answer.judged) else {
         return Capacity { iops: answer.iops, slope: 0.0 };
@@ -157,7 +158,7 @@ pub(super) fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
 }
 
 impl<L: Loop> Point<L> {
-    /// The answer that rests on it, with why the search ended and the limit that ended it.
+    /// Returns the answer that rests on this point.
     pub(super) fn answer(
         &self,
         predicted: &Prediction,
@@ -184,16 +185,15 @@ impl<L: Loop> Point<L> {
             stopped_by,
             stopped_by_limit,
         };
-        // An answer that is not given is no capacity, of which another search could find one.
+        // Another search cannot find a capacity that this one does not give.
         let pi95 = answer.pi95.filter(|_| answer.is_given());
         Answer { pi95, ..answer }
     }
 }
 
-/// How a search ended.
 pub(super) struct Ended<'a> {
     pub(super) stopped_by: StoppedBy,
     pub(super) near: &'a Near,
-    /// How long it took.
+    /// Length of the search.
     pub(super) seconds: f64,
 }

@@ -1,8 +1,8 @@
-//! The hold: the answer is measured for longer, and what bounds it is measured again.
+//! The confirmation: the candidate answer is measured for longer, and what bounds it is measured again.
 //!
-//! No single window decides. A depth that breaks a limit is measured again after the hold of the one below
-//! it, some time later; where it keeps the limit now, noise broke it, and the search goes on from there. That
-//! the smallest load breaks a limit takes several windows that agree.
+//! No single window decides. A queue depth that broke a limit is measured again some time later, after the confirmation
+//! of the one below it. If it keeps the limit this time, noise broke it, and the search goes on from there. The
+//! smallest load breaks a limit only if several windows agree.
 
 use super::bench::WindowLength;
 use super::change::Change;
@@ -17,39 +17,40 @@ use crate::observe::Phase;
 use crate::observe::{Decision, Next, Why};
 use iogauge_model::result::StoppedBy;
 
-/// No hold is shorter than this part of the budget.
+/// The budget divided by this is the minimum length of a confirmation.
 const CONFIRMATION_SHARE: u64 = 20;
-/// The smallest load is looked at so many times at least, each for this part of the budget.
+/// The smallest load is measured at least `LOOKS` times, each for the budget divided by `LOOK_SHARE`.
 pub(super) const LOOKS: u32 = 3;
 pub(super) const LOOK_SHARE: u64 = 8;
-/// So many windows suffice where the budget ends before [`LOOKS`].
+/// This many windows are enough if the budget ends before [`LOOKS`].
 const AGREEING: usize = 2;
-/// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
+/// A statistic that would be less than this share of its bound at a queue depth that broke it shows that noise broke
+/// it.
 const ROOM: f64 = 0.8;
-/// Where it would be less than this share the depth is looked at again up to so many times.
+/// If it would be less than `MUCH_ROOM` of the bound, that queue depth is measured again up to `CEILING_LOOKS` times.
 const MUCH_ROOM: f64 = 0.4;
 const CEILING_LOOKS: usize = 3;
-/// A hold that breaks a limit by no more than chance may explain goes on so many times.
+/// Number of times that a confirmation is extended if chance may have broken its limit.
 const OPEN_LOOKS: u32 = 1;
 
-/// A hold that does not say enough goes on for this share of its time at least.
+/// If a confirmation gives too little evidence, it is extended by at least this share of its length.
 const MORE: f64 = 0.125;
 
-/// What became of holding one depth.
+/// Result of confirming one queue depth.
 enum Confirmation {
     Point(Box<Point>),
     /// Noise had broken a limit above it: the search goes on from there.
     Again(Next),
 }
 
-/// A hold that is shorter would confirm nothing.
+/// Returns the minimum length of a confirmation.
 fn shortest_confirmation_ns(plan: &SearchPlan) -> u64 {
     (plan.budget_ns / CONFIRMATION_SHARE).max(SHORTEST_NS)
 }
 
 impl Search<'_, '_> {
-    /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
-    /// depth holds or the budget ends. Goes up from one that holds where there is room.
+    /// Confirms a queue depth. If it breaks a limit, goes back by as much as the confirmation suggests, until a queue
+    /// depth is confirmed or the budget ends. If one leaves room, goes up from it.
     pub(super) fn confirm(
         &mut self,
         plan: &SearchPlan,
@@ -57,7 +58,7 @@ impl Search<'_, '_> {
         stopped_by: StoppedBy,
     ) -> Result<Pass, LabError> {
         let mut failed = 0;
-        // Held before the search went up from it.
+        // Confirmed before the search went up from it.
         let mut confirmed: Option<Point> = None;
         loop {
             let answer = match self.confirm_one(plan, queue_depth)? {
@@ -75,7 +76,7 @@ impl Search<'_, '_> {
             } else if !self.may_begin_again(plan) {
                 self.notes_late_shift(&answer);
             }
-            // What the target does not give any more is no answer.
+            // After a performance shift, what was confirmed before is no answer.
             confirmed.take_if(|_| self.shifts.len() > shifts);
             let (answer, fell_back) = match confirmed.take() {
                 Some(lower) if !answer.met || self.bench.must_end() => (lower, true),
@@ -95,7 +96,7 @@ impl Search<'_, '_> {
                 return Ok(Pass::over(answer, stopped_by));
             }
             let below = self.best_below(queue_depth);
-            // The next hold begins when this one's I/Os have come back.
+            // The next confirmation begins when the I/Os of this one have completed.
             let least_ns =
                 if queue_depth == 1 { SHORTEST_NS } else { shortest_confirmation_ns(plan) };
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
@@ -111,7 +112,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The depth to hold after one that was held with room for it, where the time left is enough.
+    /// Returns the queue depth to confirm after one that left room for it, if enough time is left.
     fn higher(&self, plan: &SearchPlan, confirmed: &Point) -> Option<u32> {
         let least_seconds =
             (confirmed.seconds / 2.0).max(time::seconds(shortest_confirmation_ns(plan)));
@@ -120,8 +121,8 @@ impl Search<'_, '_> {
         narrow::climb(confirmed, &kept).filter(|_| left_seconds >= least_seconds)
     }
 
-    /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What
-    /// bounds it from above is looked at again while there is time to go there.
+    /// Confirms one queue depth: a first stretch shows whether it is about right, and the rest follows. While there is
+    /// time to go there, the next queue depth that broke a limit is measured again.
     fn confirm_one(
         &mut self,
         plan: &SearchPlan,
@@ -140,7 +141,7 @@ impl Search<'_, '_> {
                 return Ok(Confirmation::Point(Box::new(confirmed)));
             }
             if !confirmed.met {
-                // Chance may have broken the limit, which some more of the same shows.
+                // Chance may have broken the limit, which a longer window shows.
                 open += 1;
                 if open > OPEN_LOOKS || confirmed.breaks() {
                     return Ok(Confirmation::Point(Box::new(confirmed)));
@@ -161,7 +162,7 @@ impl Search<'_, '_> {
             {
                 return Ok(Confirmation::Point(Box::new(confirmed)));
             }
-            // Who looks often enough sees what he wants.
+            // Repeated checks eventually give the desired result by chance, so each one waits for more data.
             let more_seconds = if is_sure { 0.0 } else { confirmed.seconds * MORE };
             let left_seconds = (shortest_seconds - confirmed.seconds).max(unwatched_seconds);
             let left_seconds = left_seconds.max(more_seconds);
@@ -173,16 +174,16 @@ impl Search<'_, '_> {
             let longest_seconds = time::seconds(stretch.longest_ns);
             self.bench.decide(Decision::ConfirmFurther { queue_depth, longest_seconds });
             let whole = self.look_for(queue_depth, Phase::Confirming, stretch)?;
-            // It has what was held before in it.
+            // It includes what was confirmed before.
             self.points.retain(|point| point.began_ns != whole.began_ns);
             self.keep(whole.clone());
             confirmed = whole;
         }
     }
 
-    /// Measures again the depth that broke a limit next above one that was held, where that was held with room to
-    /// spare, or chance may have broken it. Where it keeps the limit now, returns it to go on from, with what was
-    /// measured beyond forgotten.
+    /// Measures again the next queue depth above a confirmed one that broke a limit, if the confirmed one leaves room
+    /// or chance may have broken the limit. If it keeps the limit this time, sets the broken points from there on aside
+    /// and returns it, so that the search goes on from there.
     fn finds_room_above(
         &mut self,
         plan: &SearchPlan,
@@ -198,7 +199,7 @@ impl Search<'_, '_> {
             return Ok(None);
         }
         let is_open = self.open_above(confirmed).is_some();
-        // Past saturation latency is in proportion to depth; before it grows less.
+        // Past saturation latency is proportional to queue depth; before, it grows less.
         let deeper = f64::from(ceiling) / f64::from(confirmed.queue_depth);
         let share = confirmed.tightest().map_or(f64::INFINITY, Judged::share);
         let room = share * deeper;
@@ -215,7 +216,8 @@ impl Search<'_, '_> {
         self.look_again_at(plan, Next { queue_depth: ceiling, why })
     }
 
-    /// Measures the depth that broke a maximum a second time, where one time does not show that depth is to blame.
+    /// Measures the queue depth that broke a maximum a second time, if once does not show that the queue depth is the
+    /// cause.
     fn confirms_maximum(&mut self, confirmed: &Point, ceiling: u32) -> Result<(), LabError> {
         let is_open = self.unwatched_seconds(confirmed) > 0.0 && self.times_broken(ceiling) == 1;
         if !is_open
@@ -230,8 +232,8 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Measures again a depth that broke a limit. Where it keeps the limits now, sets aside what noise has broken from
-    /// there on, and returns it to go on from.
+    /// Measures again a queue depth that broke a limit. If it keeps the limits this time, sets aside the points from
+    /// there on that noise broke, and returns it, so that the search goes on from there.
     fn look_again_at(&mut self, plan: &SearchPlan, next: Next) -> Result<Option<Next>, LabError> {
         self.bench.decide(Decision::Next(next));
         let again = self.look_at(next.queue_depth, Phase::Narrowing)?;
@@ -246,21 +248,21 @@ impl Search<'_, '_> {
         Ok(goes_on.then_some(Next { why: Why::Higher, ..next }))
     }
 
-    /// Why the search ended, once what says so was measured a second time.
+    /// Returns why the search ended, after measuring again what that rests on.
     fn checked_reason(
         &mut self,
         confirmed: &Point,
         stopped_by: StoppedBy,
     ) -> Result<StoppedBy, LabError> {
         if let Some(broken) = self.ceiling(confirmed.queue_depth) {
-            // What fewer workers than it takes have broken says nothing of the limit.
+            // A limit that broke for lack of workers says nothing about the target.
             let short_of_client = self.short_of_client(broken);
             let is_open = self.open_above(confirmed).is_some();
             let stopped_by = if is_open { StoppedBy::Budget } else { StoppedBy::Limit };
             return Ok(short_of_client.unwrap_or(stopped_by));
         }
         match stopped_by {
-            // Nothing above the answer breaks a limit any more, and there was no time to go there.
+            // No point above the answer breaks a limit any more, and there was no time to go there.
             StoppedBy::Limit => Ok(StoppedBy::Budget),
             StoppedBy::Saturated | StoppedBy::MaxDepth
                 if confirmed.queue_depth > 1
@@ -283,7 +285,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Notes a change within a window. Its ticks are of both levels.
+    /// Records a performance shift within a window. Its ticks are dropped, because they come from both sides of the
+    /// shift.
     fn notes_shift(&mut self, change: &Change, window: &Point) {
         let reported = change.shift(time::seconds(self.bench.elapsed_ns()));
         let mut first = window.clone();
@@ -291,7 +294,7 @@ impl Search<'_, '_> {
         self.forget_before(Shift { reported, windows: None }, first);
     }
 
-    /// Looks at the smallest load several times before saying that it breaks a limit.
+    /// Measures the smallest load several times before concluding that it breaks a limit.
     pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
         let mut met = 0;
         let (mut looks, mut has_looked) = (0, false);
@@ -306,16 +309,16 @@ impl Search<'_, '_> {
             self.bench.decide(Decision::Next(Next { queue_depth: 1, why: Why::Smallest }));
             let stretch = WindowLength { shortest_ns: look_ns, longest_ns: look_ns, resumes };
             let point = self.look_for(1, Phase::Confirming, stretch)?;
-            // A window without an I/O says nothing.
+            // A window without I/Os says nothing.
             looks += u32::from(point.own.told_at_last);
             met += u32::from(point.own.met_at_last);
             if let Some(change) = point.own.change {
-                // What it was before says nothing of the level it is at.
+                // Earlier windows say nothing about the target after the shift.
                 self.notes_shift(&change, &point);
                 (looks, met, broken, is_maximum) = (1, u32::from(point.met), 0, false);
             }
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
-            // Where they disagree, or all break it, all of them together have to decide it.
+            // If the windows disagree, or all break the limit, all of them together have to decide.
             let is_decided = met == looks || point.holds() || point.breaks();
             if (looks >= LOOKS && is_decided) || over || self.bench.must_end() {
                 break point;

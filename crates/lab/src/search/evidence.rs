@@ -1,17 +1,18 @@
-//! What windows say of the limits, one by one and together.
+//! What windows show about the limits, one by one and together.
 
 use super::judge::{FAR, Judged};
 use crate::observe::Verdict;
 use crate::stats::at_most;
 use iogauge_model::limit::Metric;
 
-/// What chance does in so many cases at most shows nothing.
+/// Significance level: what chance causes in more cases than this is no evidence.
 const CHANCE: f64 = 0.05;
-/// Windows of no larger share of a depth say what the smallest depth does: the depth itself lies near a limit.
+/// Windows at no more than this share of a queue depth are evidence for the smallest one; the queue depth itself lies
+/// near a limit.
 pub(super) const SMALLER: f64 = 0.5;
 
-/// True where the 95 % interval of every statistic has an upper end, and that lies within the bound; or where the
-/// statistic is half of the bound or less, and rests on as many I/Os as it takes.
+/// Returns true if, for every statistic, the 95 % CI has an upper end and that lies within the bound, or the statistic
+/// is at most half of the bound and rests on enough I/Os.
 pub(super) fn is_sure(judged: &[Judged]) -> bool {
     judged.iter().all(|judged| {
         let is_within = judged.ci95[1] <= judged.bound();
@@ -20,33 +21,34 @@ pub(super) fn is_sure(judged: &[Judged]) -> bool {
     })
 }
 
-/// True where a limit is clearly broken.
+/// Returns true if a limit clearly breaks.
 pub(super) fn surely_breaks(judged: &[Judged]) -> bool {
     judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
 }
 
-/// True where all limits clearly hold.
+/// Returns true if all limits clearly hold.
 pub(super) fn surely_holds(judged: &[Judged]) -> bool {
     judged.iter().all(|judged| judged.verdict() == Verdict::Holds)
 }
 
-/// True where a maximum is over its bound: what was seen was seen.
+/// Returns true if a maximum is over its bound. An observed maximum has no sampling error.
 pub(super) fn breaks_maximum(judged: &[Judged]) -> bool {
     judged
         .iter()
         .any(|judged| judged.limit.metric == Metric::Max && judged.n > 0 && !judged.is_met())
 }
 
-/// True where no maximum is longer than one that was kept by more than so many times, and a tenth.
+/// Returns true if no maximum is longer than the one that was kept by more than the factor `times` and another tenth.
 pub(super) fn are_longer_by(kept: &[Judged], now: &[Judged], times: f64) -> bool {
     const MARGIN: f64 = 1.1;
     let mut maxima = kept.iter().zip(now).filter(|(now, _)| now.limit.metric == Metric::Max);
     maxima.all(|(kept, now)| now.value <= kept.value * times * MARGIN)
 }
 
-/// True where windows at several loads together show that the smallest keeps every limit, for no statistic falls with
-/// the load: in 5 % of cases at most they would do where it does not. Of windows whose percentile is half of its bound
-/// or less half as many I/Os say so.
+/// Returns true if windows at several loads together show that the smallest load keeps every limit, because no
+/// statistic falls with increasing load. For a percentile, the windows would look like this in at most 5 % of cases if
+/// the smallest load did not keep the limit (binomial distribution). If only windows whose percentile is at most half
+/// of its bound are used, half as many I/Os are enough.
 pub(super) fn is_smallest_sure<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> bool {
     let windows: Vec<_> = windows.collect();
     let limits = windows.first().map_or(0, |window| window.len());
@@ -69,15 +71,15 @@ pub(super) fn is_smallest_sure<'a>(windows: impl Iterator<Item = &'a [Judged]>) 
     limits > 0 && (0..limits).all(is_limit_sure)
 }
 
-/// What windows at one load say of every limit together. Those without an I/O say nothing.
+/// Returns every limit as judged by windows at one load together. Windows without I/Os do not count.
 pub(super) fn pooled<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> Vec<Judged> {
     let windows: Vec<_> = windows.collect();
     let limits = windows.first().map_or(0, |window| window.len());
     (0..limits).filter_map(|limit| pool(windows.iter().map(|window| window[limit]))).collect()
 }
 
-/// The mean of a statistic over windows, weighed by their I/Os. Those whose interval has no end count where there are
-/// no others. A maximum is that of all.
+/// Returns the mean of a statistic over windows, weighted by their I/Os. Windows whose interval has no upper end count
+/// only if there are no others. A maximum is the maximum of all.
 fn pool(windows: impl Iterator<Item = Judged>) -> Option<Judged> {
     let seen: Vec<Judged> = windows.filter(|window| window.n > 0).collect();
     let longest = *seen.iter().max_by_key(|window| window.n)?;
@@ -100,29 +102,30 @@ fn pool(windows: impl Iterator<Item = Judged>) -> Option<Judged> {
     Some(Judged { value, ci95, n, over, ..longest })
 }
 
-/// A window, as far as a maximum goes.
+/// A window as evidence about a maximum.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Watched {
-    /// When it began, in nanoseconds of the search.
+    /// Start, in nanoseconds of the search.
     pub(super) began_ns: u64,
-    /// Depth or rate.
+    /// Queue depth or rate.
     pub(super) load: f64,
     pub(super) seconds: f64,
-    /// A maximum was over its bound.
+    /// True if a maximum was over its bound.
     pub(super) is_over: bool,
 }
 
-/// How much longer the windows up to a load have to be, in seconds, before they show that a maximum that larger loads
-/// broke is not broken there as often. 0 and less where they do; infinite where a window up to the load broke it.
+/// Returns how much longer the windows up to a load must be, in seconds, to show that a maximum that larger loads broke
+/// breaks less often there. Returns 0 or less if they are long enough, and infinity if a window up to the load broke
+/// it.
 ///
-/// Stalls of the target come at some rate, whatever the load. If so, all of `k` fall into the windows of the
-/// larger loads with probability (larger / all)^k, by their lengths: the conditional test of two Poisson rates
-/// (J. Przyborowski, H. Wilenski, Biometrika 31 (1940) 313-323). It has to be 5 % at most.
+/// Some targets stall at a certain rate whatever the load. Then all of `k` stalls fall into the windows of the larger
+/// loads with probability (larger / all)^k, with the total lengths of the windows: the conditional test of two Poisson
+/// rates (J. Przyborowski, H. Wilenski, Biometrika 31 (1940) 313-323). This probability has to be at most 5 %.
 pub(super) fn unwatched_seconds(windows: impl Iterator<Item = Watched>, load: f64) -> f64 {
     let mut windows: Vec<Watched> = windows.collect();
     windows.sort_by_key(|window| window.began_ns);
     let (mut larger_seconds, mut larger_broken, mut seconds) = (0.0, 0, 0.0);
-    // A stall that goes on into the next window is one.
+    // A stall that continues into the next window counts once.
     let mut goes_on = false;
     for window in windows {
         let begins = window.is_over && !goes_on;
@@ -142,10 +145,10 @@ pub(super) fn unwatched_seconds(windows: impl Iterator<Item = Watched>, load: f6
     larger_seconds * (CHANCE.powf(-1.0 / f64::from(larger_broken)) - 1.0) - seconds
 }
 
-/// What was seen at a depth while I/Os of another were waited for.
+/// What was seen at a queue depth while I/Os of another one completed.
 #[derive(Debug, Clone)]
 pub(super) struct Stray {
-    /// The larger of the two: the smaller is not to blame.
+    /// The larger of the two, because the smaller is not the cause.
     pub(super) queue_depth: u32,
     pub(super) began_ns: u64,
     pub(super) seconds: f64,

@@ -1,22 +1,21 @@
-//! How the I/Os over a bound cluster.
+//! How I/Os over a bound cluster.
 
 use crate::stats::{Batch, ratio, standard_error};
 use iogauge_model::Limit;
 use iogauge_model::limit::{Directions, Metric};
 
-/// I/Os over each percentile limit's bound, and all of its direction, tick by tick.
+/// I/Os over each percentile limit's bound, and all I/Os of its direction, tick by tick.
 ///
-/// Slow I/Os come together: a stall holds up all that are outstanding, a queue that has grown stays
-/// long for a while. How many of them count for one shows in how their share varies from tick to
-/// tick, which the mean latency tells only roughly.
+/// Slow I/Os come together: a stall delays all outstanding I/Os, and a queue that has grown stays long for a while. How
+/// strongly they cluster shows in how their share varies from tick to tick. The mean latency shows it only roughly.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exceeding {
-    /// By place of the limit; empty for those that bound no percentile.
+    /// By index of the limit; empty for limits that are not percentiles.
     limits: Vec<Vec<Batch>>,
 }
 
 impl Exceeding {
-    /// Adds a tick. Cost: one pass over a histogram for each percentile limit.
+    /// Adds a tick. Costs one pass over a histogram for each percentile limit.
     pub(super) fn append(&mut self, limits: &[Limit], tick: &Directions<'_>) {
         self.limits.resize_with(limits.len(), Vec::new);
         for (limit, batches) in limits.iter().zip(&mut self.limits) {
@@ -28,21 +27,21 @@ impl Exceeding {
         }
     }
 
-    /// Forgets the first ticks.
+    /// Removes the first ticks.
     pub(super) fn without_first(&mut self, ticks: usize) {
         for batches in &mut self.limits {
             batches.drain(..ticks.min(batches.len()));
         }
     }
 
-    /// I/Os over a limit's bound and all of its direction, tick by tick; empty where it bounds no
+    /// Returns I/Os over a limit's bound and all I/Os of its direction, tick by tick; empty if the limit is not a
     /// percentile.
     pub(super) fn of(&self, limit: usize) -> &[Batch] {
         self.limits.get(limit).map_or(&[], Vec::as_slice)
     }
 
-    /// Number of independent I/Os that would tell the share over a limit's bound as surely as its
-    /// ticks do; `None` where none or all were over it, or too few ticks tell anything.
+    /// Returns the number of independent I/Os that would determine the share over a limit's bound as precisely as the
+    /// ticks do; `None` if none or all I/Os were over it, or if there are too few ticks.
     pub(super) fn effective_ios(&self, limit: usize) -> Option<f64> {
         let share = ratio(self.limits.get(limit)?);
         let error = standard_error(&share)?;
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
     use iogauge_model::Histogram;
 
-    /// Ticks of 100 I/Os of which some are over 10 ms.
+    /// Ticks of 100 I/Os, some of which take longer than 10 ms.
     fn of(slow: impl Iterator<Item = u64>) -> Exceeding {
         let limits = ["p99<=10ms".parse().unwrap(), "mean<=5ms".parse().unwrap()];
         let mut exceeding = Exceeding::default();
@@ -71,7 +70,7 @@ mod tests {
 
     #[test]
     fn slow_ios_in_clusters_count_for_fewer() {
-        // 1 % either way: one in every tick, give or take, or all of one tick in a hundred.
+        // 1 % either way: about one in every tick, or all in a few ticks.
         let alone = of((0..80).map(|tick| 1 + u64::from(tick % 7 == 0) - u64::from(tick % 5 == 0)));
         let together = of((0..80).map(|tick| if tick % 40 == 17 { 40 } else { 0 }));
         let (alone, together) =

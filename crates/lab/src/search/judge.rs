@@ -1,4 +1,4 @@
-//! What a window says about a limit: the statistic, how far it may be off, and the verdict.
+//! What a window shows about a limit: the statistic, its uncertainty, and the verdict.
 
 use super::exceeding::Exceeding;
 use crate::measure::estimates::{self, Which};
@@ -9,32 +9,31 @@ use iogauge_model::limit::{Directions, Metric, Side};
 use iogauge_model::result::{Estimate, IntervalPoint, LatencySummary, LimitValue};
 use iogauge_model::{Histogram, Limit};
 
-/// Widening of a 95 % interval by which one of some dozen looks at a growing window is as sure as
-/// 95 % of one look (P. C. O'Brien, T. R. Fleming, A multiple testing procedure for clinical trials,
-/// Biometrics 35 (1979) 549–556, who spend as sparingly early on).
+/// Factor by which a 95 % interval is widened because a growing window is checked about a dozen times, so that all
+/// checks together are as reliable as a single one at 95 % (P. C. O'Brien, T. R. Fleming, A multiple testing procedure
+/// for clinical trials, Biometrics 35 (1979) 549–556, whose bounds are as strict in early checks).
 pub const CARE: f64 = 1.5;
 
-/// A statistic this many times the bound, or the bound this many times the statistic.
+/// A statistic is far from its bound if one is at least this many times the other.
 pub(super) const FAR: f64 = 2.0;
 
 /// A limit's statistic in a window, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Judged {
     pub(super) limit: Limit,
-    /// As bad as can be where the window holds no I/O.
+    /// Infinite if the window contains no I/O.
     pub(super) value: f64,
-    /// 95 % interval; from 0 to infinity where nothing is known of it.
+    /// 95 % CI; from 0 to infinity if unknown.
     pub(super) ci95: [f64; 2],
-    /// I/Os the statistic rests on.
+    /// Number of I/Os that the statistic rests on.
     pub(super) n: u64,
-    /// Those over the bound.
+    /// Number of I/Os over the bound.
     pub(super) over: u64,
 }
 
 impl Judged {
-    /// Judges a limit by the latencies of its own direction in a window, the estimate of their mean,
-    /// and the number of independent latencies its percentile rests on, where that is known; else
-    /// as many as the mean rests on.
+    /// Judges a limit by the latencies of its own direction in a window and by the estimate of their mean. `effective`
+    /// is the number of independent latencies for a percentile; if unknown, it is derived from the mean.
     pub(super) fn of(
         limit: Limit,
         service: &Histogram,
@@ -48,7 +47,7 @@ impl Judged {
         let over = n - service.count_at_or_below(limit.bound_ns);
         let value = limit.metric.of(service);
         let ci95 = match limit.metric {
-            // What was seen was seen.
+            // An observed maximum has no sampling error.
             Metric::Max => [value, value],
             _ if mean.n < 2 => [0.0, f64::INFINITY],
             Metric::Mean => mean.ci95,
@@ -64,14 +63,13 @@ impl Judged {
         Self { limit, value, ci95, n, over }
     }
 
-    /// True where the statistic itself does not exceed the bound.
+    /// Returns true if the statistic itself does not exceed the bound.
     pub(super) fn is_met(&self) -> bool {
         self.value <= self.bound()
     }
 
-    /// What the statistic says of the bound, with care for those who ask again and again while a
-    /// window grows: the interval is taken [`CARE`] times as wide. A statistic of half or twice the
-    /// bound needs no interval.
+    /// Returns the verdict of the CI, made [`CARE`] times as wide because a growing window is checked repeatedly. If a
+    /// statistic has no upper end of its CI, it must be half or twice the bound.
     pub(super) fn verdict(&self) -> Verdict {
         if self.ci95[1].is_infinite() && self.value.is_finite() {
             return match self.share() {
@@ -96,30 +94,30 @@ impl Judged {
         }
     }
 
-    /// Statistic over bound.
+    /// Returns the statistic divided by the bound.
     pub(super) fn share(&self) -> f64 {
         self.value / self.bound()
     }
 
-    /// Half width of the interval, relative to the bound.
+    /// Returns the half-width of the CI, relative to the bound.
     pub(super) fn error(&self) -> f64 {
         (self.ci95[1] - self.ci95[0]) / 2.0 / self.bound()
     }
 
-    /// The same as decisions tell it.
+    /// Converts to the form used by decisions.
     pub(super) fn judgement(&self) -> Judgement {
         Judgement { value: self.limit_value(), verdict: self.verdict() }
     }
 
-    /// Half width of the interval, relative to the value; of one without an upper end twice what lies
-    /// below the value.
+    /// Returns the half-width of the CI, relative to the value. Without an upper end, twice the distance from the lower
+    /// end to the value stands in for it.
     pub(super) fn relative_error(&self) -> f64 {
         let [low, high] = self.ci95;
         let half = if high.is_finite() { (high - low) / 2.0 } else { 2.0 * (self.value - low) };
         if low > 0.0 { half / self.value } else { f64::INFINITY }
     }
 
-    /// The same as results keep it.
+    /// Converts to the form used by results.
     pub(super) fn limit_value(&self) -> LimitValue {
         let Self { limit, value, ci95, n, .. } = *self;
         let finite = |ns: &f64| ns.is_finite();
@@ -136,7 +134,7 @@ impl Judged {
     }
 }
 
-/// Judges limits by a window: its latencies, the same tick by tick, and those over the bounds.
+/// Judges limits by a window: its latencies, the same tick by tick, and the I/Os over the bounds.
 pub(super) fn all(
     limits: &[Limit],
     latencies: &Directions<'_>,
@@ -151,7 +149,7 @@ pub(super) fn all(
     limits.iter().enumerate().map(judge).collect()
 }
 
-/// What a limit's statistic comes to in a step: its latencies, and the same interval by interval.
+/// Returns a limit's statistic in a step, from its latencies and the same interval by interval.
 pub(crate) fn limit_value(
     limit: &Limit,
     latencies: &Directions<'_>,
@@ -162,7 +160,7 @@ pub(crate) fn limit_value(
     Judged::of(*limit, of_side, &mean, None).limit_value()
 }
 
-/// Which I/Os of a series a side means.
+/// Returns which I/Os of a series belong to a side.
 pub(super) fn which(side: Side) -> Which {
     match side {
         Side::Any => Which::All,
@@ -172,8 +170,8 @@ pub(super) fn which(side: Side) -> Which {
     }
 }
 
-/// A summary of the same latencies whose percentiles have the intervals that their limits were judged by: those know
-/// how slow I/Os cluster.
+/// Replaces the percentile intervals of a summary of the same latencies by those that the limits were judged by, which
+/// take into account how slow I/Os cluster.
 pub(super) fn agreeing(mut summary: LatencySummary, judged: &[Judged]) -> LatencySummary {
     let Some(intervals) = &mut summary.percentiles_ci95 else { return summary };
     for judged in judged.iter().filter(|judged| judged.limit.side == Side::Any) {
@@ -193,7 +191,7 @@ pub(super) fn agreeing(mut summary: LatencySummary, judged: &[Judged]) -> Latenc
     summary
 }
 
-/// The limit nearest to its bound, or furthest over it, by its place among the limits.
+/// Returns the index of the limit closest to its bound, or furthest over it.
 pub(super) fn tightest(judged: &[Judged]) -> Option<usize> {
     (0..judged.len()).max_by(|&a, &b| judged[a].share().total_cmp(&judged[b].share()))
 }
@@ -243,7 +241,7 @@ mod tests {
         assert_eq!(judged("mean<=4ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Breaks);
         let empty = judged("mean<=10ms", &[], Estimate::exact(0.0));
         assert_eq!((empty.verdict(), empty.is_met()), (Verdict::Open, false));
-        // Ten values say nothing about the far side of p99.
+        // Ten values say nothing about the upper end of p99.
         let few = judged("p99<=10ms", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 9], around(5e6, 2e6));
         assert_eq!(few.verdict(), Verdict::Open);
     }

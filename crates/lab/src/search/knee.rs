@@ -1,24 +1,24 @@
-//! The smallest depth that gives nearly all of the answer, and the points by which a curve shows it.
+//! The knee, and the points that the curve needs to show it.
 
 use super::point::Point;
 use crate::observe::{Next, Why};
 use iogauge_model::result::{Estimate, Knee};
 
-/// Depths around the knee that are within this factor of each other tell where it is.
+/// Points around the knee whose queue depths are within this factor of each other are close enough.
 const CLOSE: f64 = 1.25;
 
-/// A share of the answer that no smaller depth gives of a target that stays as it is.
+/// If the target is unchanged, no smaller queue depth gives more than this share of the answer's IOPS.
 const CLEARLY_MORE: f64 = 1.1;
 
-/// The knee of a curve. `None` where the answer breaks its limit, and where a smaller depth gives clearly more
-/// than the answer.
+/// Returns the knee of a curve. `None` if the answer breaks its limit, or if a smaller queue depth gives clearly more
+/// IOPS than the answer.
 ///
-/// `points` by rising depth, each depth once.
+/// `points` are sorted by queue depth, each once.
 pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
     if !answer.met || answer.iops.mean <= 0.0 {
         return None;
     }
-    // A target that gives more at less depth has changed meanwhile, and has no knee to tell.
+    // A target that gives more IOPS at a smaller queue depth has changed, so its knee is unknown.
     let is_more = |p: &&Point| {
         let share = share(p, answer);
         p.queue_depth < answer.queue_depth && share.n > 1 && share.ci95[0] > CLEARLY_MORE
@@ -35,8 +35,8 @@ pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
     })
 }
 
-/// IOPS of a point over those of the answer. Their relative errors add as squares, for the windows are
-/// different ones. Where one of them is not known, neither is that of the share.
+/// Returns the IOPS of a point divided by those of the answer. The squares of the relative errors add, because the
+/// windows are different. If one error is unknown, so is that of the result.
 fn share(point: &Point, answer: &Point) -> Estimate {
     let mean = point.iops.mean / answer.iops.mean;
     if point.queue_depth == answer.queue_depth {
@@ -50,10 +50,10 @@ fn share(point: &Point, answer: &Point) -> Estimate {
     Estimate { mean, ci95: [(mean - half).max(0.0), mean + half], n }
 }
 
-/// The depth by which the curve up to the answer tells more: the deepest doubling that is missing, then
-/// those between the knee and the point below it. `None` where nothing is left to tell.
+/// Returns the queue depth that the curve up to the answer needs next: the largest missing doubling, then one between
+/// the knee and the point below it. `None` if nothing is missing.
 ///
-/// `points` by rising depth, each depth once.
+/// `points` are sorted by queue depth, each once.
 pub(super) fn next(points: &[Point], answer: &Point) -> Option<Next> {
     let knee = of(points, answer)?;
     let is_missing = |queue_depth: &u32| points.iter().all(|p| p.queue_depth != *queue_depth);

@@ -1,9 +1,9 @@
-//! The search for the capacity: the highest IOPS at which every limit holds.
+//! Searches for the capacity: the highest IOPS at which every limit holds.
 //!
-//! One pool runs throughout; its depth is changed while it works. The depth doubles until a limit
-//! breaks, the gap is narrowed by what the curve so far predicts, and the answer is held for a
-//! longer window before it is given. Where the hold fails, the search goes back below it; where the
-//! target has come to another level meanwhile, it begins again from there.
+//! One worker pool runs throughout, and its queue depth changes while it works. The queue depth doubles until a limit
+//! breaks. The search then narrows the gap, guided by the curve so far, and measures the resulting queue depth for
+//! longer: the confirmation. If the confirmation fails, the search tries a smaller queue depth. After a performance
+//! shift it starts again from the current one. `docs/search.md` describes the search for users.
 
 mod all_windows;
 mod bench;
@@ -49,27 +49,27 @@ use time::SHORTEST_NS;
 pub use judge::CARE;
 pub use starvation::{Starved, WithStarved};
 
-/// How a search is to go.
+/// Settings of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchPlan {
-    /// Bounds that all have to hold; at least one.
+    /// Limits that must all hold; at least one.
     pub limits: Vec<Limit>,
-    /// Largest depth to try; in an open loop the most I/Os that may be outstanding.
+    /// Largest queue depth to try. In an open loop: the maximum number of outstanding I/Os.
     pub max_depth: u32,
     /// Time to spend measuring, in nanoseconds.
     pub budget_ns: u64,
-    /// Half width of the interval of the IOPS to aim for, relative to them.
+    /// Requested half-width of the CI of the IOPS, relative to the IOPS.
     pub precision: f64,
-    /// Share of its time that the client may lack a processor; stretches in which it lacks one for longer
-    /// are left out. At 1 and above nothing is.
+    /// Share of its time for which the client may lack a processor. Stretches that exceed it are left out. 1 or more
+    /// turns this off.
     pub max_starvation: f64,
-    /// Searches the rate of such arrivals, by response time; `None` searches the depth of a closed
-    /// loop.
+    /// `Some` searches for the highest rate of such arrivals, by response time. `None` searches for the queue depth of
+    /// a closed loop.
     pub open_loop: Option<ArrivalProcess>,
 }
 
 impl SearchPlan {
-    /// True where the curve of a closed loop is part of the result. An open loop only begins with one.
+    /// Returns true if the curve is part of the result. An open loop only starts with a closed-loop curve.
     fn wants_curve(&self) -> bool {
         self.open_loop.is_none()
     }
@@ -88,80 +88,79 @@ impl Default for SearchPlan {
     }
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOutcome {
     /// The capacity.
     pub answer: Answer,
-    /// The smallest depth measured that gives nearly all of the answer.
+    /// Smallest measured queue depth that gives at least 95 % of the answer's IOPS.
     pub knee: Option<Knee>,
-    /// Every point measured, by rising depth; of several at one depth the longest.
+    /// All points, by increasing queue depth. Of several at one queue depth, the longest.
     pub curve: Vec<CurvePoint>,
-    /// All that was done from the begin of the search to its end, between the points as well.
+    /// The whole search over time, including the time between points.
     pub series: Vec<IntervalPoint>,
-    /// Changes of the target's level that the search lived through; the answer and the curve are
-    /// those after the last.
+    /// Performance shifts during the search. The answer and the curve are from after the last one.
     pub shifts: Vec<PerformanceShift>,
-    /// Points of the curve that contradict each other.
+    /// The points of the curve that contradict each other most.
     pub drift: Option<Drift>,
-    /// Time spent measuring, in seconds, without what was left out for pauses.
+    /// Time spent measuring, in seconds, without what was left out because of pauses.
     pub measured_seconds: f64,
     /// Pauses of iogauge during the search.
     pub pauses: Pauses,
-    /// Part of `measured_seconds` spent on points that a pause spoilt, which the budget does not count.
+    /// Part of `measured_seconds` spent on points that a pause spoilt. It does not count towards the budget.
     pub spoilt_seconds: f64,
-    /// WindowLengthes in which the client lacked processor time, which are left out.
+    /// Stretches in which the client lacked processor time. They are left out.
     pub starved: Starved,
-    /// The answer with what is left out of it; `None` where nothing is.
+    /// The answer's figures including the stretches that were left out; `None` if there were none.
     pub with_starved: Option<WithStarved>,
-    /// I/Os that failed.
+    /// Number of failed I/Os.
     pub errors: u64,
-    /// I/Os completed and bytes moved during the whole search.
+    /// Number of I/Os completed and bytes moved during the whole search.
     pub logical: (u64, u64),
-    /// True where the user ended it.
+    /// True if the user ended the search.
     pub interrupted: bool,
 }
 
-/// A depth that gave clearly fewer IOPS than one no deeper had given before.
+/// A queue depth that gave clearly fewer IOPS than an earlier, smaller one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// The earlier depth and the later.
+    /// The earlier and the later queue depth.
     pub queue_depths: [u32; 2],
-    /// IOPS of the earlier.
+    /// IOPS of the earlier one.
     pub before_iops: f64,
-    /// IOPS of the later.
+    /// IOPS of the later one.
     pub after_iops: f64,
 }
 
 impl Drift {
-    /// What was left of the earlier IOPS.
+    /// Returns the later IOPS divided by the earlier IOPS.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.after_iops / self.before_iops
     }
 }
 
-/// Share of the budget the doubling may use, and the narrowing with it.
+/// Share of the budget available for the doubling, and for doubling and narrowing together.
 const DOUBLING_SHARE: f64 = 0.5;
 const NARROWING_SHARE: f64 = 0.75;
-/// A search begins again after a change of level as long as this share of the budget is left.
+/// The search starts again after a performance shift if at least this share of the budget is left.
 const RESTART_SHARE: f64 = 0.25;
-/// IOPS that rise by less than this from one doubling to the next do not rise.
+/// From one doubling to the next, IOPS count as rising only if they grow by more than this factor.
 const FLAT: f64 = 1.02;
-/// Errors beyond this share of the IOPS do not show that they are flat.
+/// If their error exceeds this share of the IOPS, they cannot show that the curve is flat.
 const UNSURE: f64 = 0.1;
-/// A depth that is deeper by this factor would bring more where anything did.
+/// A queue depth larger by this factor gives more IOPS unless the curve is flat.
 const MUCH_DEEPER: f64 = 1.4;
 
-/// True where IOPS rise from one depth to a deeper one, clearly by more than their errors explain.
+/// Returns true if IOPS rise from one queue depth to a larger one by clearly more than their errors explain.
 fn rises(from: &Estimate, to: &Estimate) -> bool {
     let error = if from.n > 1 && to.n > 1 { from.half_width().hypot(to.half_width()) } else { 0.0 };
-    // Errors so large hide a rise; then the means decide.
+    // Errors this large hide a rise, so the means decide.
     let is_known = error < UNSURE * from.mean;
     to.mean > from.mean * FLAT && (to.mean - from.mean > CARE * error || !is_known)
 }
 
-/// True where a curve by rising depth surely rises no more at its end.
+/// Returns true if a curve, sorted by queue depth, is known to be flat at its end.
 fn is_flat(curve: &[CurvePoint]) -> bool {
     let Some(last) = curve.last() else { return false };
     let is_shallower =
@@ -174,10 +173,10 @@ fn is_flat(curve: &[CurvePoint]) -> bool {
     })
 }
 
-/// Searches the capacity on a pool that was started at depth 1.
+/// Searches for the capacity with a pool that was started at queue depth 1.
 ///
 /// # Errors
-/// Where a worker's engine fails.
+/// If a worker's engine fails.
 pub fn find(
     pool: &mut dyn WorkerPool,
     plan: &SearchPlan,
@@ -192,7 +191,7 @@ pub fn find(
         shifts: Vec::new(),
     };
     let end = search.run(plan)?;
-    // A target that stalls only after the hold takes nothing from an answer that was confirmed.
+    // If the target stalls only after the confirmation, the confirmed answer stands.
     let cut_by = search.bench.cut_by().filter(|by| end.is_cut || *by != StoppedBy::Budget);
     let measured_seconds = search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = search.bench.spoilt_ns() as f64 / 1e9;
@@ -208,9 +207,9 @@ pub fn find(
     let full_queue = bench.full_queue.clone();
     let row = points.iter_mut().find(|point| point.queue_depth == end.answer.queue_depth);
     let place = match row {
-        // A window cut short says less of its depth than a longer one did before.
+        // A window that was cut short says less about its queue depth than an earlier, longer one.
         Some(longest) if cut_by.is_some() && longest.met == end.answer.met => longest.clone(),
-        // One answer: the curve has the very window that the answer rests on.
+        // The curve contains the very window that the answer rests on, so that the two agree.
         Some(row) => {
             *row = end.answer;
             row.clone()
@@ -248,18 +247,18 @@ pub fn find(
     })
 }
 
-/// Where a search came to rest.
+/// Result of the last pass of a search.
 struct End {
     answer: Point,
     stopped_by: StoppedBy,
-    /// True where something made it end at once.
+    /// True if something made the search end at once.
     is_cut: bool,
 }
 
-/// How one pass of the search ended.
+/// Outcome of one pass of the search.
 enum Pass {
     Over(Box<End>),
-    /// The next pass begins at this depth.
+    /// The next pass starts at this queue depth.
     Again(Next),
 }
 
@@ -268,7 +267,7 @@ impl Pass {
         Self::Over(Box::new(End { answer, stopped_by, is_cut: false }))
     }
 
-    /// The target came to another level.
+    /// Starts the next pass after a performance shift.
     fn after_shift(queue_depth: u32) -> Self {
         Self::Again(Next { queue_depth, why: Why::Again })
     }
@@ -276,12 +275,12 @@ impl Pass {
 
 struct Search<'a, 'b> {
     bench: Bench<'a, 'b>,
-    /// Points of the present level.
+    /// Points since the last performance shift.
     points: Vec<Point>,
-    /// Those of the level before.
+    /// Points from before the last performance shift.
     before: Vec<Point>,
-    /// Windows that are no longer points of the curve: noise broke a limit in them, an interrupt cut them short, or
-    /// a longer window replaced them. The intervals still count them. The number is how many changes of level came
+    /// Windows that are no longer points of the curve: noise broke a limit in them, an interrupt cut them short, or a
+    /// longer window replaced them. The intervals still count them. The number is how many performance shifts came
     /// before.
     aside: Vec<(usize, Point)>,
     shifts: Vec<Shift>,
@@ -313,9 +312,9 @@ impl Search<'_, '_> {
         next.queue_depth
     }
 
-    /// The answer of an interrupted search: where the last window broke a limit or was cut short, the deepest point
-    /// below every hold that broke one. At one depth the longest window decides. If no point kept the limits, the answer
-    /// is the longest window.
+    /// Returns the answer of an interrupted search. If the last window broke a limit or was cut short, this is the
+    /// point with the largest queue depth below every failed confirmation. At one queue depth the longest window
+    /// decides. If no point kept the limits, the answer is the longest window.
     fn known_instead(&mut self, last: Point) -> Point {
         if self.points.iter().any(Point::is_whole) {
             self.set_aside(|point| !point.is_whole());
@@ -371,8 +370,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Measures what the curve up to the answer still lacks, as long as there is time for whole windows. Returns where to
-    /// begin again, where the target comes to another level.
+    /// Measures what the curve up to the answer still lacks, as long as there is time for whole windows. After a
+    /// performance shift, returns the queue depth to start again from.
     fn complete_curve(
         &mut self,
         plan: &SearchPlan,
@@ -396,8 +395,8 @@ impl Search<'_, '_> {
         Ok(None)
     }
 
-    /// Where a point contradicts an earlier one of the curve, measures that one again. If it has
-    /// changed as well, the target has: returns the depth to begin again at.
+    /// If a point contradicts an earlier one of the curve, measures the earlier queue depth again. If that has changed
+    /// as well, the target has: returns the queue depth to start again from.
     fn finds_shift(&mut self, plan: &SearchPlan, point: &Point) -> Result<Option<u32>, LabError> {
         let earlier = self.points.iter().filter(|earlier| earlier.began_ns < point.began_ns);
         let Some(before) = shift::contradicted(earlier, point).cloned() else { return Ok(None) };
@@ -430,8 +429,8 @@ impl Search<'_, '_> {
         Ok(Some(queue_depth))
     }
 
-    /// Where a hold contradicts an earlier point, and there is no time to measure that again: what was measured before
-    /// is of another level.
+    /// Handles a confirmation that contradicts an earlier point when there is no time to measure that again: notes a
+    /// performance shift, after which the earlier points no longer count.
     fn notes_late_shift(&mut self, confirmed: &Point) {
         let earlier = self.points.iter().filter(|earlier| earlier.began_ns < confirmed.began_ns);
         let Some(before) = shift::contradicted(earlier, confirmed) else { return };
@@ -448,7 +447,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Notes the change and forgets the points before it.
+    /// Records the performance shift and drops the points before it from the curve.
     fn forget_before(&mut self, shift: Shift, first: Point) {
         let PerformanceShift { at_seconds, before_iops, after_iops } = shift.reported;
         self.shifts.push(shift);
@@ -465,13 +464,13 @@ impl Search<'_, '_> {
         self.bench.left_ns() as f64 >= least_ns && !self.bench.must_end()
     }
 
-    /// Measures a depth; again with more workers where those there were could do no more.
+    /// Measures a queue depth, and again with more workers if the workers were the bottleneck.
     fn measure(&mut self, queue_depth: u32, phase: Phase) -> Result<Point, LabError> {
         let mut point = self.look_at(queue_depth, phase)?;
         while phase != Phase::Confirming && self.client_bound(&point) && self.bench.add_workers()? {
             let (workers, cpu_percent) = (self.bench.workers(), point.cpu_percent);
             self.bench.decide(Decision::WorkersAdded { workers, cpu_percent });
-            // What fewer workers gave at no smaller depth is their limit and not the target's.
+            // What fewer workers gave at this or a larger queue depth is the workers' limit, not the target's.
             self.points.retain(|earlier| earlier.queue_depth < queue_depth);
             point = self.look_at(queue_depth, phase)?;
         }
@@ -501,19 +500,19 @@ impl Search<'_, '_> {
         Ok(point)
     }
 
-    /// How many windows at a depth broke a limit.
+    /// Returns how many windows at a queue depth broke a limit.
     fn times_broken(&self, queue_depth: u32) -> usize {
         self.points.iter().filter(|point| point.queue_depth == queue_depth && !point.met).count()
     }
 
-    /// Takes points from the curve.
+    /// Moves points from the curve to `aside`.
     fn set_aside(&mut self, is_over: impl Fn(&Point) -> bool) {
         let count = self.shifts.len();
         let over = self.points.extract_if(.., |point| is_over(point));
         self.aside.extend(over.map(|point| (count, point)));
     }
 
-    /// Takes from the curve what only noise had broken at these depths.
+    /// Sets aside the points at these queue depths that broke a limit because of noise. Broken maxima stay.
     fn set_noise_aside(&mut self, queue_depths: impl RangeBounds<u32>) {
         self.set_aside(|p| !p.met && queue_depths.contains(&p.queue_depth) && !p.breaks_maximum());
     }
@@ -527,8 +526,8 @@ impl Search<'_, '_> {
         self.bench.client_bound(point.cpu_percent, point.queue_depth)
     }
 
-    /// Why the workers could do no more at a point, if that is so: either there was no time left to
-    /// measure with more of them, or no more are to be had.
+    /// If the workers were the bottleneck at a point, returns the matching stop reason: either no time was left to
+    /// measure with more workers, or no more can be added.
     fn short_of_client(&self, point: &Point) -> Option<StoppedBy> {
         let more = self.bench.could_add_worker();
         let stopped_by = if more { StoppedBy::Budget } else { StoppedBy::Client };

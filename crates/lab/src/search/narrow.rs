@@ -1,19 +1,19 @@
-//! Which depth to try next.
+//! Choice of the next queue depth.
 
 use super::judge::Judged;
 use super::point::Point;
 use crate::observe::{Crossing, Next, Why};
 use crate::stats::NORMAL_95;
 
-/// More depth, or more IOPS, by this share is worth a hold.
+/// Minimum relative gain in queue depth or IOPS that is worth a confirmation.
 pub(super) const WORTH: f64 = 0.05;
 
-/// The next depth after one that held: twice as deep, or further where there is not the time for the
+/// Returns the next queue depth after one that kept the limits: twice as large, or more if there is no time for the
 /// doublings in between.
 ///
-/// Past saturation latency is depth over throughput (Little's law), so from two points on the flat
-/// part of the curve the depth at the limit follows, and the next is just beyond it. `left_seconds` is the
-/// time that doublings may still take; one is taken to last as long as the last.
+/// Past saturation latency is queue depth over throughput (Little's law), so two points on the flat part of the curve
+/// give the queue depth at the limit, and the next one is just beyond it. `left_seconds` is the time left for doubling.
+/// Each doubling is assumed to take as long as the last.
 pub(super) fn next_doubling(before: Option<&Point>, point: &Point, left_seconds: f64) -> Next {
     let twice = point.queue_depth.saturating_mul(2);
     let doubling = Next { queue_depth: twice, why: Why::Doubling { from: point.queue_depth } };
@@ -31,14 +31,14 @@ pub(super) fn next_doubling(before: Option<&Point>, point: &Point, left_seconds:
     }
 }
 
-/// How long the I/Os of a point and then those of a larger depth take to come back, in nanoseconds, where latency is in
-/// proportion to depth.
+/// Returns how long the I/Os of a point and then those of a larger queue depth take to complete, in nanoseconds, if
+/// latency is proportional to queue depth.
 pub(super) fn turnover_ns(point: &Point, queue_depth: u32) -> f64 {
     point.latency.mean * (1.0 + f64::from(queue_depth) / f64::from(point.queue_depth))
 }
 
-/// True where a limit that a deeper point breaks grew by no more than depth explains. Past saturation latency
-/// is in proportion to depth, and before it grows less; a tail may grow by twice that.
+/// Returns true if the limits that the larger queue depth breaks grew by no more than the queue depth explains. Past
+/// saturation latency is proportional to queue depth; before, it grows less. A tail may grow by twice that.
 pub(super) fn is_plausible(good: &Point, bad: &Point) -> bool {
     const MARGIN: f64 = 2.0;
     let deeper = f64::from(bad.queue_depth) / f64::from(good.queue_depth);
@@ -47,11 +47,11 @@ pub(super) fn is_plausible(good: &Point, bad: &Point) -> bool {
     broken.all(|(good, bad)| bad.share() <= good.share() * deeper * MARGIN)
 }
 
-/// The next depth between one that holds and one that does not; `None` where they are as close as
-/// the precision asks.
+/// Returns the next queue depth between one that keeps the limits and one that breaks one; `None` if they are as close
+/// as the precision requires.
 ///
-/// Regula falsi on the logarithms of depth and of the limit's statistic, kept away from the ends so
-/// that the gap shrinks by at least an eighth each time even where the curve bends.
+/// Regula falsi on the logarithms of queue depth and of the limit's statistic. The result keeps a distance from the
+/// ends, so that the gap shrinks by at least an eighth each time even if the curve bends.
 pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next> {
     let gap = bad.queue_depth.saturating_sub(good.queue_depth);
     if gap <= 1 || f64::from(gap) <= f64::from(good.queue_depth) * precision {
@@ -61,7 +61,7 @@ pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next>
     let middle = (f64::from(good.queue_depth) * f64::from(bad.queue_depth)).sqrt();
     let guess = predicted.map_or(middle, |crossing| crossing.queue_depth);
     let margin = (gap / 8).max(1);
-    // A guess right at the crossing tells little; a hair below it usually holds.
+    // A guess exactly at the crossing gives little information; one slightly below it usually keeps the limits.
     let guess = guess.floor() as u32;
     let queue_depth = guess.clamp(good.queue_depth + margin, bad.queue_depth - margin);
     Some(Next {
@@ -70,13 +70,13 @@ pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next>
     })
 }
 
-/// The depth to hold after narrowing down to one that kept the limits in a short window: lower by as much as a
-/// hold may differ from that.
+/// Returns the queue depth to confirm after narrowing to one that kept the limits in a short window: lower by as much
+/// as the confirmation may differ from that window.
 ///
-/// What held by luck for a second fails in ten. A statistic that falls with depth is noise, whatever the
-/// curve's form: by how much windows near the limit stray from the rising curve next to them (isotonic
-/// regression; R. E. Barlow et al., Statistical Inference under Order Restrictions, 1972) tells how much they
-/// vary beyond what each knows of itself, which longer windows do not average out.
+/// A queue depth that keeps the limits by chance for one second fails in ten. A statistic that falls with queue depth
+/// is noise, whatever the form of the curve: how far windows near the limit deviate from the closest rising curve
+/// (isotonic regression; R. E. Barlow et al., Statistical Inference under Order Restrictions, 1972) shows how much they
+/// vary beyond their own errors. Longer windows do not average that part out.
 pub(super) fn with_care(
     points: &[Point],
     good: &Point,
@@ -104,14 +104,15 @@ pub(super) fn with_care(
     let at = near.iter().position(|point| point.queue_depth == good.queue_depth);
     let over = at.map_or(0.0, |at| rising[at].max(0.0));
     let queue_depth = f64::from(good.queue_depth);
-    // To the nearest: of a few, one less is much.
+    // Rounds to nearest: for a small queue depth, one less is much.
     ((queue_depth * (-over - deviation).exp()).max(queue_depth * LEAST).round() as u32).max(1)
 }
 
-/// The depth to go up to from one that was held: `kept` is the deepest that kept the limits in a short window. It is
-/// held itself where it clearly gave more IOPS. Otherwise it is worth another hold only as far as, by the first one, a
-/// long window surely keeps the limits: past saturation latency is in proportion to depth, and before it grows less.
-/// `None` where so little more is not worth another hold.
+/// Returns the queue depth to go up to from a confirmed one. `kept` is the point with the largest queue depth that kept
+/// the limits in a short window. It is confirmed itself if it clearly gave more IOPS. Otherwise the result is at most
+/// the queue depth at which, according to the first confirmation, a long window surely keeps the limits: past
+/// saturation latency is proportional to queue depth; before, it grows less. Returns `None` if the gain is not worth
+/// another confirmation.
 pub(super) fn climb(confirmed: &Point, kept: &Point) -> Option<u32> {
     let largest = confirmed.judged.iter().map(|j| j.ci95[1] / j.bound()).fold(0.0, f64::max);
     let sure = kept.queue_depth.min((f64::from(confirmed.queue_depth) / largest) as u32);
@@ -120,13 +121,13 @@ pub(super) fn climb(confirmed: &Point, kept: &Point) -> Option<u32> {
     (gap > f64::from(confirmed.queue_depth) * WORTH).then_some(queue_depth)
 }
 
-/// True where a point clearly gives more IOPS than another, and enough more for a hold.
+/// Returns true if `more` clearly gives more IOPS than `point`, and enough more for a confirmation.
 fn gives_more(point: &Point, more: &Point) -> bool {
     let least = point.iops.ci95[1].max(point.iops.mean * (1.0 + WORTH));
     more.iops.n > 1 && more.iops.ci95[0] > least
 }
 
-/// The rising sequence nearest to a sequence, by pooling adjacent violators.
+/// Returns the rising sequence closest to a sequence, by pooling adjacent violators.
 fn rising(values: &[f64]) -> Vec<f64> {
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for value in values {
@@ -140,14 +141,15 @@ fn rising(values: &[f64]) -> Vec<f64> {
     pools.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean, count)).collect()
 }
 
-/// The depth to go back to from one that was held and broke a limit; `failed` holds have before it,
-/// and `below` is the deepest point below that kept the limits, if there is one.
+/// Returns the queue depth to go back to after a confirmation that broke a limit. `failed` is the number of
+/// confirmations that failed before it, and `below` the point with the largest smaller queue depth that kept the
+/// limits.
 ///
-/// Past the knee latency grows with depth, so the depth shrinks by as much as the statistic lay over
-/// its bound, or to where the curve down to the point below meets the limit: a percentile that stalls
-/// make hardly shrinks with depth. It shrinks somewhat more for the noise that made the shorter window
-/// pass: the more, the less sure the statistic is and the more often that did not do, for each hold
-/// costs half of the time left.
+/// Past the knee latency grows with queue depth. So the queue depth shrinks by as much as the statistic was over its
+/// bound, or to where the curve down to `below` meets the limit, if that is less: a percentile that is due to stalls
+/// hardly shrinks with queue depth. It shrinks somewhat more because of the noise that made the shorter window pass:
+/// the less certain the statistic is and the more confirmations have failed, the more, because each one costs half of
+/// the time left.
 pub(super) fn retreat(confirmed: &Point, below: Option<&Point>, failed: usize) -> u32 {
     const MARGINS: [f64; 4] = [0.98, 0.96, 0.92, 0.85];
     const LARGEST_ERROR: f64 = 0.2;
@@ -162,12 +164,12 @@ pub(super) fn retreat(confirmed: &Point, below: Option<&Point>, failed: usize) -
     queue_depth.clamp(1, confirmed.queue_depth.saturating_sub(1).max(1))
 }
 
-/// The depth to begin again at after a point: its own, or below where it breaks a limit.
+/// Returns the queue depth to start again from: that of the point, or a smaller one if it breaks a limit.
 pub(super) fn retreat_if_broken(point: &Point) -> u32 {
     if point.met { point.queue_depth } else { retreat(point, None, 0) }
 }
 
-/// Where the first limit breaks, on the straight line through two points of logarithms.
+/// Returns where the first limit breaks, on the straight line through two points on logarithmic scales.
 fn crossing(a: &Point, b: &Point) -> Option<Crossing> {
     let queue_depth = |p: &Point| f64::from(p.queue_depth).ln();
     let pairs = a.judged.iter().zip(&b.judged);

@@ -9,20 +9,20 @@ use iogauge_model::Limit;
 use iogauge_model::limit::Directions;
 use iogauge_model::result::IntervalPoint;
 
-/// Latencies of a window, for limits to be judged by.
+/// Returns the latencies of a window by which limits are judged.
 pub(super) fn directions(window: &Window) -> Directions<'_> {
     let of = |op| &window.tally(op).service;
     Directions::new(of(Op::Read), of(Op::Write), of(Op::Sync))
 }
 
-/// What a window, or a hold of several stretches, has shown so far.
+/// What a window, or a confirmation of several stretches, has shown so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Observed {
     pub(super) began_ns: u64,
     pub(super) total: Window,
     pub(super) series: Vec<IntervalPoint>,
     pub(super) exceeding: Exceeding,
-    /// The same in parts, of a hold.
+    /// The same in parts, for a confirmation.
     parts: Option<Parts>,
 }
 
@@ -46,12 +46,12 @@ impl Show for Observed {
 }
 
 impl Observed {
-    /// Nothing yet. With the length of a part, in nanoseconds, of a window whose first ticks may be forgotten.
+    /// Starts empty. `part_ns` is the length of a part, for a window whose first ticks may be removed.
     pub(super) fn since(began_ns: u64, part_ns: Option<u64>) -> Self {
         Self { began_ns, parts: part_ns.map(Parts::new), ..Self::default() }
     }
 
-    /// Forgets the first ticks of a hold, in whole parts.
+    /// Removes the first ticks of a confirmation, in whole parts.
     pub(super) fn forget_first(&mut self, ticks: usize) {
         let Some(parts) = &self.parts else { return };
         let left_out = parts.without_first(ticks, &mut self.total);
@@ -60,7 +60,7 @@ impl Observed {
     }
 }
 
-/// A window in parts, each of several ticks.
+/// A window in parts of several ticks each.
 #[derive(Debug, Clone)]
 struct Parts {
     length_ns: u64,
@@ -84,7 +84,7 @@ impl Parts {
         }
     }
 
-    /// Sums up the parts that lie wholly behind the first `ticks`; returns the ticks left out.
+    /// Adds up the parts that lie wholly after the first `ticks`. Returns the number of ticks left out.
     fn without_first(&self, ticks: usize, total: &mut Window) -> usize {
         *total = Window::default();
         let mut before = 0;

@@ -1,9 +1,8 @@
-//! The search for the capacity in an open loop: the highest rate of arrivals at which the response
-//! times keep every limit.
+//! Searches for the capacity in an open loop: the highest arrival rate at which the response times keep every limit.
 //!
-//! A short search in a closed loop finds what the target gives at all; no rate beyond that can hold.
-//! From there rates are tried, bracketed and narrowed by the response time, and the answer is held
-//! for a longer window before it is given. Where the hold fails, the search goes back below it.
+//! A short closed-loop search finds what the target gives at most; no higher rate can keep the limits. From there,
+//! rates are bracketed and narrowed by their response times, and the resulting rate is confirmed in a longer window. If
+//! the confirmation fails, the search tries a lower rate.
 
 mod closed;
 mod least;
@@ -28,30 +27,31 @@ use iogauge_model::limit::Metric;
 use iogauge_model::result::IntervalPoint;
 use point::{RatePoint, places};
 
-/// Share of what is left then for bracket and narrowing.
+/// Share of the remaining time for bracket and narrowing.
 const NARROWING_SHARE: f64 = 0.5;
-/// A rate that the target falls short of is near one that it serves where they differ by so many times the precision.
+/// A rate that the target falls short of is close to one that it serves if they differ by at most this many times the
+/// precision.
 const NARROW: f64 = 2.5;
-/// The least step back from a rate grows by this factor with each hold that fails.
+/// The minimum step back from a rate grows by this factor with each failed confirmation.
 const RETREAT_GROWTH: f64 = 2.0;
-/// Growth of the step down while no rate has held yet: the first guess may be far too high.
+/// The step down grows by this factor while no rate has kept the limits: the first guess may be far too high.
 const DESCENT_GROWTH: f64 = 3.0;
-/// A hold whose statistic is less than this share of its bound shows that there is room for much more.
+/// A confirmation whose statistic is at most this share of its bound leaves room for a much higher rate.
 const ROOM: f64 = 0.8;
-/// The last hold there is time for goes back by no less: a lower rate that holds is an answer, another that
-/// fails is none.
+/// The minimum step back before the last confirmation that there is time for: a lower rate that is confirmed is an
+/// answer, another failure is not.
 const LAST_STEP: f64 = 0.1;
-/// With less than this part of the budget left there is time for one hold.
+/// If less than the budget divided by this is left, there is time for one confirmation.
 const LAST_SHARE: u64 = 8;
-/// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
+/// If a statistic is further from its bound than this factor, the window does not show where the limit is met.
 const FAR: f64 = 2.5;
 
-/// Searches the highest rate on a pool that was started at depth 1 with a load that schedules
-/// arrivals. At most `plan.max_depth` I/Os are outstanding at a time; arrivals beyond wait, and their
-/// response times count it.
+/// Searches for the highest rate with a pool that was started at queue depth 1 with a load that schedules arrivals. At
+/// most `plan.max_depth` I/Os are outstanding at a time. Further arrivals wait, and their response times include the
+/// wait.
 ///
 /// # Errors
-/// Where a worker's engine fails.
+/// If a worker's engine fails.
 pub fn find_open(
     pool: &mut dyn WorkerPool,
     plan: &SearchPlan,
@@ -62,13 +62,13 @@ pub fn find_open(
         return Ok(without_rates(closed, plan.max_depth));
     }
     if closed.logical.0 == 0 {
-        // There is no rate to begin at.
+        // There is no rate to start from.
         return Ok(closed);
     }
     let closed_ns = ((closed.measured_seconds - closed.spoilt_seconds) * 1e9) as u64;
     let rest = SearchPlan { budget_ns: plan.budget_ns.saturating_sub(closed_ns), ..plan.clone() };
     let start = pool.live();
-    // In this order: a closed loop would fill the depth with I/Os.
+    // In this order, because a closed loop would fill the new queue depth with I/Os.
     pool.set_rate(Some(0.0))?;
     pool.set_queue_depth(plan.max_depth)?;
     let mut search = Search {
@@ -99,7 +99,7 @@ pub fn find_open(
         at_seconds: closed.measured_seconds + point.at_seconds,
         ..point
     }));
-    // That next to no load keeps the limit says nothing of how much does.
+    // If next to no load keeps the limit, that does not show how much load does.
     let tells = |p: &&RatePoint| p.own.rate_iops > told.least_iops || !p.met;
     let others = points.iter().filter(tells).filter(|point| point.began_ns != answer.began_ns);
     let holds = others.chain([&answer]).map(|point| (point.began_ns, point.ticks.as_ref()));
@@ -108,7 +108,7 @@ pub fn find_open(
         a.own.rate_iops.total_cmp(&b.own.rate_iops).then(b.seconds.total_cmp(&a.seconds))
     });
     points.dedup_by(|again, longer| again.own.rate_iops == longer.own.rate_iops);
-    // One answer: the curve has the very window that the answer rests on.
+    // The curve contains the very window that the answer rests on, so that the two agree.
     if let Some(row) = points.iter_mut().find(|point| point.own.rate_iops == answer.own.rate_iops) {
         row.clone_from(&answer);
     }
@@ -124,7 +124,7 @@ pub fn find_open(
             Ended { stopped_by, near: &near, seconds: measured_seconds },
             &points,
         ),
-        // Depth is what the curve of an open loop does not vary.
+        // The curve of an open loop does not vary the queue depth.
         knee: None,
         curve: points.iter().map(RatePoint::curve_point).collect(),
         series,
@@ -149,12 +149,12 @@ struct Search<'a, 'b> {
     looked_at_least: bool,
 }
 
-/// The highest rate that held and the lowest that did not.
+/// The highest rate that kept the limits and the lowest that did not.
 #[derive(Default)]
 struct Bracket {
     good: Option<RatePoint>,
     bad: Option<RatePoint>,
-    /// Rates that did not hold before one did.
+    /// Number of lower rates that also failed before one kept the limits.
     failed: i32,
 }
 
@@ -167,8 +167,8 @@ impl Search<'_, '_> {
 
     fn pass(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         if self.closed.stopped_by == StoppedBy::Unattainable {
-            // One I/O at a time takes too long for the limit. Next to no load is the most favourable
-            // rate there is: where that breaks the limit too, every rate does.
+            // One I/O at a time breaks the limit. Next to no load is the most favourable rate: if that breaks the limit
+            // too, every rate does.
             let end = self.look_longer_at_least()?;
             if end.1 != StoppedBy::Limit {
                 return Ok(end);
@@ -193,7 +193,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Tries rates until one that holds and one that does not are as close as the precision asks.
+    /// Tries rates until one that keeps the limits and one that does not are as close as the precision requires.
     fn bracket(&mut self, until_ns: u64) -> Result<Bracket, LabError> {
         let mut bracket = Bracket::default();
         let mut rate = Some(self.closed.guess_iops);
@@ -222,13 +222,13 @@ impl Search<'_, '_> {
         Ok(bracket)
     }
 
-    /// The next rate to try; `None` where the bracket is narrow enough.
+    /// Returns the next rate to try; `None` if the bracket is narrow enough.
     fn next(&self, bracket: &Bracket) -> Option<f64> {
         let step = self.precision / 2.0;
         match (&bracket.good, &bracket.bad) {
             (Some(good), Some(bad)) => {
                 let gap = bad.own.rate_iops - good.own.rate_iops;
-                // Where one end stays though the line says that it is met there, noise bends the line.
+                // If the same end moved twice in a row, noise bends the line: take the middle.
                 let stays = matches!(&self.points[..], [.., a, b] if a.met == b.met);
                 let margin = gap * if stays { 0.5 } else { 0.125 };
                 let [low, high] = [good.own.rate_iops + margin, bad.own.rate_iops - margin];
@@ -237,7 +237,7 @@ impl Search<'_, '_> {
             }
             (Some(good), None) => {
                 let least = good.own.rate_iops * (1.0 + step);
-                // Somewhat beyond the guess, so that the bracket closes.
+                // Slightly beyond the guess, so that the bracket closes.
                 let rate = self.at_limit(good, 0.9).max(least).min(self.capacity_iops());
                 (rate >= least).then_some(rate)
             }
@@ -249,8 +249,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What the target gives at most. Where that is not known, what it gave of a rate that it fell short of, or as long
-    /// as it served all of every rate, twice the highest.
+    /// Returns the maximum that the target gives. If the closed loop did not determine it, this is what the target gave
+    /// at a rate that it fell short of or, if it served every rate, twice the highest rate.
     fn capacity_iops(&self) -> f64 {
         let short = self.points.iter().filter(|point| point.own.falls_short);
         let given = short.map(|point| point.iops.mean * HEADROOM).reduce(f64::min);
@@ -259,13 +259,13 @@ impl Search<'_, '_> {
         self.closed.capacity_iops.or(given).unwrap_or(2.0 * highest)
     }
 
-    /// True where the windows so far show that a rate keeps the limits.
+    /// Returns true if the windows so far show that a rate keeps the limits.
     fn is_told(&self, answer: &RatePoint) -> bool {
         let is_watched = self.unwatched_seconds(answer) <= 0.0;
         is_watched && self.is_sure(answer) && answer.has_samples()
     }
 
-    /// True where some rate up to a point's surely keeps the limits.
+    /// Returns true if some rate up to a point's surely keeps the limits.
     fn is_sure(&self, answer: &RatePoint) -> bool {
         let smaller =
             self.points.iter().filter(|p| p.own.rate_iops <= answer.own.rate_iops * SMALLER);
@@ -273,12 +273,12 @@ impl Search<'_, '_> {
         self.closed.keeps_smallest || is_sure(&answer.judged) || is_smallest_sure(smaller)
     }
 
-    /// How much longer the windows up to a rate have to be, in seconds, until they tell of a maximum.
+    /// Returns how much longer the windows up to a rate must be, in seconds, to be evidence about a maximum.
     fn unwatched_seconds(&self, answer: &RatePoint) -> f64 {
         let limits = &self.bench.plan.limits;
         let has_maximum = limits.iter().any(|limit| limit.metric == Metric::Max);
         let watched = self.points.iter().filter(|point| !point.starved).map(|point| {
-            // What is left behind waits for longer still.
+            // Arrivals that are left behind wait even longer.
             let is_over = point.own.falls_short && has_maximum || breaks_maximum(&point.judged);
             let is_stall =
                 point.own.rate_iops <= answer.own.rate_iops || !self.rate_explains(point);
@@ -292,8 +292,8 @@ impl Search<'_, '_> {
         unwatched_seconds(watched, answer.own.rate_iops)
     }
 
-    /// True where a rate is about what the target gives, or its maxima are those of a smaller one that kept the limits,
-    /// and longer by no more than what is left to the capacity explains, as in a queue.
+    /// Returns true if a rate is about what the target gives, or if a smaller rate kept the limits and the maxima grew
+    /// by no more than the spare capacity explains, as in a queue.
     fn rate_explains(&self, point: &RatePoint) -> bool {
         let capacity = self.capacity_iops();
         let spare = |point: &RatePoint| capacity - point.own.rate_iops;
@@ -305,14 +305,14 @@ impl Search<'_, '_> {
                 .any(|kept| are_longer_by(&kept.judged, &point.judged, spare(kept) / spare(point)))
     }
 
-    /// The rate at which the limit would be met exactly if the statistic were as far over its bound
-    /// as the rate is from the capacity, `margin` times nearer to it.
+    /// Returns the rate at which the limit would be met if the statistic were inversely proportional to the spare
+    /// capacity. `margin` scales the spare capacity at that rate.
     fn at_limit(&self, point: &RatePoint, margin: f64) -> f64 {
         let capacity = self.capacity_iops().max(point.own.rate_iops * 1.01);
         capacity - (capacity - point.own.rate_iops) * point.share().min(FAR) * margin
     }
 
-    /// A rate below one that did not hold, by this share at least.
+    /// Returns a rate lower than one that failed, by at least the share `step`.
     fn below(&self, bad: &RatePoint, step: f64) -> f64 {
         let rate = bad.own.rate_iops;
         let most = rate * (1.0 - step);
@@ -321,8 +321,8 @@ impl Search<'_, '_> {
         at_limit.min(guess).min(most).max(self.closed.least_iops * 0.99)
     }
 
-    /// The highest rate to try after one that held: a little more, or, where the hold shows that there is much
-    /// room, half of the way to the lowest that broke a limit.
+    /// Returns the highest rate to try after a confirmed one: slightly more or, if the confirmation leaves much room,
+    /// the geometric mean with the lowest rate that broke a limit.
     fn higher(&self, confirmed: &RatePoint) -> f64 {
         let little = confirmed.own.rate_iops * 1.05;
         if confirmed.share() > ROOM {
@@ -334,8 +334,8 @@ impl Search<'_, '_> {
         little.max((confirmed.own.rate_iops * broken).sqrt())
     }
 
-    /// The rate to go back to from one that was held and broke a limit; `failed` holds have before it. Each time
-    /// further, for where noise decides, a little less load changes nothing.
+    /// Returns the rate to go back to after a failed confirmation. `failed` is the number of confirmations that failed
+    /// before it. The step grows each time, because slightly less load changes nothing if noise decides.
     fn retreat(&self, confirmed: &RatePoint, failed: i32) -> f64 {
         let step = (self.precision / 4.0 * RETREAT_GROWTH.powi(failed)).min(0.5);
         let is_last = self.bench.left_ns() < self.bench.plan.budget_ns / LAST_SHARE;
@@ -351,8 +351,8 @@ impl Search<'_, '_> {
         rate.max(floor).min(most)
     }
 
-    /// The rate that the curve through all windows puts surely below the limit, less than the one held by this
-    /// share at most.
+    /// Returns the rate that the curve through all windows puts surely below the limit, lower than the confirmed one by
+    /// at most the share `most`.
     fn by_curve(&self, confirmed: &RatePoint, most: f64) -> f64 {
         let met =
             tightest(&confirmed.judged).and_then(|l| capacity::crossing(&places(&self.points, l)));
@@ -360,8 +360,8 @@ impl Search<'_, '_> {
         rate.max(confirmed.own.rate_iops * (1.0 - most.min(0.5)))
     }
 
-    /// The rate that a hold most likely keeps the limit at: where all windows not far from the limit,
-    /// and one that was held, together say it is met, less half the precision for the luck of the next.
+    /// Returns the rate at which a confirmation most likely keeps the limit: the mean of where the windows near the
+    /// limit, and those at this rate, place the limit, less half the precision as a margin for noise.
     fn likely(&self, confirmed: &RatePoint) -> f64 {
         let Some(limit) = tightest(&confirmed.judged) else { return confirmed.own.rate_iops };
         let places = places(&self.points, limit);
@@ -369,8 +369,8 @@ impl Search<'_, '_> {
         let (mut met, mut seconds) = (0.0, 0.0);
         for place in &places {
             if place.is_within(FAR) || place.rate_iops == confirmed.own.rate_iops {
-                // As in a queue, the statistic grows with the inverse of what is left to capacity; one that is
-                // far beyond its bound says no more than that.
+                // As in a queue, the statistic grows with the inverse of the spare capacity. One far beyond its bound
+                // says no more than that.
                 let left = (capacity - place.rate_iops).max(place.rate_iops * 0.01);
                 let at_limit = place.rate_iops + left * (1.0 - place.share.min(FAR));
                 met += at_limit.max(place.rate_iops / 2.0) * place.seconds;
@@ -380,8 +380,8 @@ impl Search<'_, '_> {
         met / seconds * (1.0 - self.precision / 2.0)
     }
 
-    /// Holds a rate; where it breaks the limit, goes back, until a rate holds or the budget ends.
-    /// Where one that holds shows that there is room for more, holds that as well.
+    /// Confirms a rate. If it breaks the limit, goes back until a rate is confirmed or the budget ends. If a
+    /// confirmation leaves room for more, confirms a higher rate as well.
     fn confirm(
         &mut self,
         mut rate: f64,
@@ -399,7 +399,7 @@ impl Search<'_, '_> {
             let over = self.bench.left_ns() < SHORTEST_NS;
             let more = if failed > 0 { self.likely(&point) } else { self.at_limit(&point, 1.02) };
             let more = more.min(self.capacity_iops());
-            // A hold much shorter than the last would say less.
+            // A confirmation much shorter than the last one would say less.
             let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
             match (point.met, confirmed.take()) {
                 (true, before)
@@ -411,11 +411,11 @@ impl Search<'_, '_> {
                     confirmed = Some(point);
                 }
                 (true, _) if !self.is_told(&point) && self.bench.left_ns() > 2 * SHORTEST_NS => {
-                    // Some more of the same.
+                    // Measure the same rate again.
                     rate = point.own.rate_iops;
                 }
                 (true, _) => {
-                    // No rate was seen to break the limit, but there is no room left below it.
+                    // No rate broke the limit, but this one leaves no room below it.
                     let reached = more < rate * (1.0 + self.precision);
                     let at_limit = stopped_by == StoppedBy::Budget && reached;
                     let stopped_by =
@@ -462,7 +462,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The longest window that kept the limits at the rate of one that did.
+    /// Returns the longest window that kept the limits at the same rate.
     fn longest_like(&self, point: RatePoint) -> RatePoint {
         let alike = self.points.iter().filter(|p| p.met && p.own.rate_iops == point.own.rate_iops);
         alike.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned().unwrap_or(point)
@@ -493,14 +493,14 @@ impl Search<'_, '_> {
         Ok(point)
     }
 
-    /// True where a point that does not hold says something of the limit.
+    /// Returns true if a point that failed did so because of a limit.
     fn breaks_limit(&self, point: &RatePoint) -> bool {
         !point.own.falls_short && !self.bench.client_bound(point.own.busy_percent, self.max_depth)
     }
 
-    /// The answer of an interrupted search: where the last window did not hold or was cut short, the highest rate that
-    /// held in a whole window, below every hold that failed. At one rate the longest window decides. If no rate held,
-    /// the answer is the longest window that did not.
+    /// Returns the answer of an interrupted search. If the last window failed or was cut short, this is the highest
+    /// rate that kept the limits in a whole window, below every failed confirmation. At one rate the longest window
+    /// decides. If no rate kept the limits, the answer is the longest window that did not.
     fn known_instead(&mut self, last: RatePoint) -> RatePoint {
         if self.points.iter().any(RatePoint::is_whole) {
             self.points.retain(RatePoint::is_whole);
@@ -519,7 +519,7 @@ impl Search<'_, '_> {
         self.best_below(lowest).or(longest).unwrap_or(last)
     }
 
-    /// The highest rate below one that held.
+    /// Returns the highest rate below this one that kept the limits.
     fn best_below(&self, rate_iops: f64) -> Option<RatePoint> {
         let met = self.points.iter().filter(|p| p.met && p.own.rate_iops < rate_iops);
         met.max_by(|a, b| a.own.rate_iops.total_cmp(&b.own.rate_iops)).cloned()
@@ -528,7 +528,7 @@ impl Search<'_, '_> {
     fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
         let reached = good.own.rate_iops * (1.0 + self.precision) >= self.capacity_iops();
         let at_most = match self.closed.stopped_by {
-            // Rates say what the target gives, where the closed loop did not.
+            // Rates show what the target gives if the closed loop did not.
             StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => {
                 StoppedBy::Saturated
             }
@@ -538,26 +538,26 @@ impl Search<'_, '_> {
             Some(bad) if self.bench.client_bound(bad.own.busy_percent, self.max_depth) => {
                 StoppedBy::Client
             }
-            // Arrivals that were not served for want of depth tell nothing of the limit.
+            // Arrivals that were not served because too few I/Os may be outstanding say nothing about the limit.
             Some(bad) if bad.own.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
                 let is_near =
                     bad.own.rate_iops <= good.own.rate_iops * (1.0 + NARROW * self.precision);
                 if is_near { at_most } else { StoppedBy::Budget }
             }
             Some(_) => StoppedBy::Limit,
-            // Rates up to what the target gives at all keep the limit.
+            // All rates up to what the target gives keep the limit.
             None if reached => at_most,
             None => StoppedBy::Budget,
         }
     }
 }
 
-/// Where the statistic meets its bound between a rate that holds and one that does not: on the
-/// straight line through its inverse, which a queue of one server (M/M/1) follows exactly.
+/// Returns where the statistic meets its bound between a rate that keeps the limits and one that does not: on the
+/// straight line through the inverse of the statistic, which a queue with one server (M/M/1) follows exactly.
 fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
     let (above, below) = (1.0 / good.share(), 1.0 / bad.share());
     let middle = (good.own.rate_iops + bad.own.rate_iops) / 2.0;
-    // A point that only fell short has kept the limit itself.
+    // A point that only fell short keeps the limit itself.
     if below >= 1.0 || above <= 1.0 {
         return middle;
     }

@@ -1,4 +1,4 @@
-//! A point of the curve.
+//! Points of the curve.
 
 use super::change::Change;
 use super::evidence::{breaks_maximum, surely_breaks, surely_holds};
@@ -9,74 +9,74 @@ use super::time::is_whole;
 use crate::observe::{Decision, Measured, Phase};
 use iogauge_model::result::{CurvePoint, Estimate, LatencySummary, QueueBound};
 
-/// A measured point: of a closed loop by default, of an open one with its [`Rate`].
+/// A measured point: of a closed loop by default, of an open one with [`Rate`].
 #[derive(Debug, Clone)]
 pub(super) struct Point<L = Depth> {
-    /// Depth asked; in an open loop the most I/Os that may be outstanding.
+    /// Requested queue depth. In an open loop: the maximum number of outstanding I/Os.
     pub(super) queue_depth: u32,
-    /// What only its kind of loop has.
+    /// Fields of its kind of loop.
     pub(super) own: L,
     pub(super) queue_depth_achieved: f64,
     pub(super) iops: Estimate,
     pub(super) bytes_per_sec: f64,
-    /// Latencies that the limits bound: service times, in an open loop response times.
+    /// Latencies that the limits apply to: service times, in an open loop response times.
     pub(super) latency: LatencySummary,
     /// The limits' statistics, in order.
     pub(super) judged: Vec<Judged>,
-    /// Every limit is kept, and no arrivals are left behind.
+    /// True if every limit is kept and no arrivals are left behind.
     pub(super) met: bool,
     pub(super) cpu_percent: f64,
     pub(super) steady: bool,
     pub(super) seconds: f64,
-    /// When its first window began, in nanoseconds of the search.
+    /// Start of its first window, in nanoseconds of the search.
     pub(super) began_ns: u64,
-    /// Time that its windows took, in seconds, with what lies between them.
+    /// Duration of its windows including the time between them, in seconds.
     pub(super) observed_seconds: f64,
-    /// True where I/Os of an earlier depth or rate may be among its own.
+    /// True if it may include I/Os of an earlier queue depth or rate.
     pub(super) has_others: bool,
-    /// How its ticks lie off its figures; `None` where another level has come since, and in an open loop for
-    /// windows that are no holds.
+    /// How its ticks deviate from its figures. `None` after a performance shift within it, and in an open loop for
+    /// windows that are not confirmations.
     pub(super) ticks: Option<Ticks>,
-    /// True where the client was starved all the time, so that a broken limit tells nothing.
+    /// True if the client was starved all the time, so that a broken limit says nothing.
     pub(super) starved: bool,
-    /// The same with the stretches that are left out; `None` where nothing is.
+    /// Its figures including the stretches that were left out; `None` if there were none.
     pub(super) with_starved: Option<WithStarved>,
     pub(super) errors: u64,
 }
 
-/// What only a point of a closed loop has.
+/// Fields of a closed-loop point.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Depth {
-    /// A change of level within the window of a hold; the figures are those after it.
+    /// A performance shift within a confirmation; the figures are from after it.
     pub(super) change: Option<Change>,
-    /// True where the last stretch of a hold by itself has I/Os of every limit, and where the limits hold in it.
+    /// True if the last stretch of a confirmation contains I/Os for every limit, and if it keeps the limits by itself.
     pub(super) told_at_last: bool,
     pub(super) met_at_last: bool,
-    /// True for a hold.
+    /// True for a confirmation.
     pub(super) confirmed: bool,
-    /// The queue in front of the target, where it was full.
+    /// The queue in front of the target, if it was full.
     pub(super) full_queue: Option<FullQueue>,
 }
 
-/// What only a point of an open loop has.
+/// Fields of an open-loop point.
 #[derive(Debug, Clone)]
 pub(super) struct Rate {
-    /// Rate asked.
+    /// Requested rate.
     pub(super) rate_iops: f64,
     /// I/Os that came due, per second.
     pub(super) offered_iops: f64,
-    /// Most that waited at one time for one of the outstanding to end.
+    /// Maximum number of arrivals that waited at one time because all I/Os allowed were outstanding.
     pub(super) backlog_max: u64,
-    /// Too many of them were not served.
+    /// True if too many arrivals were not served.
     pub(super) falls_short: bool,
     pub(super) service: LatencySummary,
-    /// Processor time without what was spent polling for the next arrival, in percent of one processor.
+    /// Processor time without the time spent polling for the next arrival, in percent of one processor.
     pub(super) busy_percent: f64,
 }
 
 /// A kind of loop.
 pub(super) trait Loop {
-    /// The rate, in an open loop.
+    /// Returns the rate, in an open loop.
     fn rate(&self) -> Option<&Rate>;
 }
 
@@ -127,29 +127,29 @@ impl<L: Loop> Point<L> {
         }
     }
 
-    /// True where no interrupt has cut it short, and all its I/Os were issued at its depth or rate.
+    /// Returns true if no interrupt cut it short and all its I/Os were issued at its queue depth or rate.
     pub(super) fn is_whole(&self) -> bool {
         is_whole(self.seconds) && !self.has_others
     }
 }
 
 impl Point {
-    /// The limit nearest to its bound, or furthest over it.
+    /// Returns the limit closest to its bound, or furthest over it.
     pub(super) fn tightest(&self) -> Option<&Judged> {
         tightest(&self.judged).map(|limit| &self.judged[limit])
     }
 
-    /// True where a limit is clearly broken.
+    /// Returns true if a limit clearly breaks.
     pub(super) fn breaks(&self) -> bool {
         surely_breaks(&self.judged)
     }
 
-    /// True where a maximum is over its bound: what was seen was seen.
+    /// Returns true if a maximum is over its bound.
     pub(super) fn breaks_maximum(&self) -> bool {
         breaks_maximum(&self.judged)
     }
 
-    /// True where all limits clearly hold.
+    /// Returns true if all limits clearly hold.
     pub(super) fn holds(&self) -> bool {
         surely_holds(&self.judged)
     }
@@ -160,15 +160,15 @@ impl Point {
     }
 }
 
-/// A queue seen to be full.
+/// A queue that was full.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FullQueue {
-    /// I/Os that fit into it.
+    /// Number of I/Os that fit into it.
     pub(super) queue_depth: u32,
     pub(super) bound: QueueBound,
 }
 
-/// Sorts points by depth, and keeps of several at one depth the longest.
+/// Sorts points by queue depth and keeps only the longest at each.
 pub(super) fn longest_of_each_depth(points: &mut Vec<Point>) {
     points.sort_by(|a, b| a.queue_depth.cmp(&b.queue_depth).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by_key(|point| point.queue_depth);

@@ -1,4 +1,4 @@
-//! What another search like this one would answer.
+//! Prediction of what another search like this one would answer.
 
 use super::capacity::Capacity;
 use super::judge::{Judged, which};
@@ -7,50 +7,51 @@ use iogauge_model::Histogram;
 use iogauge_model::limit::{Directions, Metric};
 use iogauge_model::result::{self, Estimate, IntervalPoint};
 
-/// No interval reaches further than this factor from what was answered: that says that nothing is known.
+/// Intervals reach no further than this factor from the answer: that means that nothing is known.
 pub(super) const WIDEST: f64 = 10.0;
-/// Ticks are joined to about so many.
+/// Ticks are averaged to about this many values.
 const JOINED: usize = 240;
-/// Latencies within this factor of a percentile tell their density there.
+/// The density of latencies at a percentile is taken from those within this factor of it.
 const AROUND: f64 = 1.2;
-/// A rate whose next average may be off by this many times what white noise explains wanders, where that is
-/// also more than [`NOTABLE`] of it.
+/// A rate wanders if its next average may be off by `WANDERS` times what white noise explains, and by more than
+/// [`NOTABLE`] of the rate.
 const WANDERS: f64 = 1.5;
 const NOTABLE: f64 = 0.05;
 /// Probability of both intervals.
 const PROBABILITY: f64 = 0.95;
-/// Windows by which is told what a target kept, and the fewest of them.
+/// Length of the windows whose rates show what a target kept, and their minimum number.
 const KEPT_SECONDS: f64 = 1.0;
 const FEWEST_KEPT: usize = 5;
-/// Share of the windows that may lie below what was kept.
+/// Share of the windows that may lie below the rate kept.
 const BELOW_KEPT: f64 = 0.05;
 
-/// A statistic further from its bound than by this factor says no more of where the limit is met.
+/// A statistic further from its bound than this factor says no more about where the limit is met.
 const FAR: f64 = 2.0;
 
-/// A window that is no hold counts where its statistic is within the factor `NEAR` of the bound, or its depth no more
-/// than that above the answer's: noise that comes and goes may take the statistic far from its bound. No window counts,
-/// hold or not, whose depth is further below the answer's than by `NEAR_BELOW`: less depth may give less.
+/// A window that is not a confirmation counts if its statistic is within the factor `NEAR` of the bound, or if its
+/// queue depth is at most `NEAR` times the answer's: intermittent noise may take the statistic far from its bound. No
+/// window counts, confirmation or not, if its queue depth is smaller than the answer's by more than `NEAR_BELOW`: it
+/// may give fewer IOPS.
 const NEAR: f64 = 1.25;
 const NEAR_BELOW: f64 = 1.1;
 
-/// The ticks of a window, each as it lies off the window's figures, relative to them.
+/// The ticks of a window, as relative deviations from the window's figures.
 #[derive(Debug, Clone)]
 pub(super) struct Ticks {
     /// IOPS of the window.
     iops: f64,
-    /// Statistic of the limit that binds over its bound.
+    /// Statistic of the binding limit divided by its bound.
     share: f64,
     rates: Vec<f64>,
-    /// What each tick adds to that statistic.
+    /// Contribution of each tick to that statistic.
     statistic: Vec<f64>,
-    /// Length of one, in seconds.
+    /// Length of a tick, in seconds.
     seconds: f64,
 }
 
 impl Ticks {
-    /// `over` are the I/Os over the bound and all of them, tick by tick, where the limit is one of a
-    /// percentile.
+    /// Computes the ticks of a window. `over` contains the I/Os over the bound and all I/Os, tick by tick, if the limit
+    /// is a percentile.
     pub(super) fn of(
         series: &[IntervalPoint],
         over: &[Batch],
@@ -76,7 +77,8 @@ impl Ticks {
         }
     }
 
-    /// True where a window at a depth tells of the capacity. A hold does so whatever its statistic.
+    /// Returns true if a window at this queue depth is informative about the capacity. A confirmation is, whatever its
+    /// statistic.
     pub(super) fn is_near(
         &self,
         is_confirmation: bool,
@@ -88,39 +90,40 @@ impl Ticks {
         self.iops > 0.0 && deeper >= 1.0 / NEAR_BELOW && (is_confirmation || is_near)
     }
 
-    /// Logarithm of the rate at the limit, tick by tick: that of the window, moved along the curve to where the
-    /// statistic meets its bound.
+    /// Returns the logarithm of the rate at the limit, tick by tick: the rate of the window, moved along the curve to
+    /// where the statistic meets its bound.
     fn rate(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
         let centre = self.iops.ln() - slope * self.share.clamp(1.0 / FAR, FAR).ln();
         self.rates.iter().map(move |rate| centre + rate)
     }
 
-    /// Logarithm of the capacity, tick by tick: the rate, less what the statistic was off by then.
+    /// Returns the logarithm of the capacity, tick by tick: the rate, corrected for the deviation of the statistic.
     fn capacity(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
         self.rate(slope).zip(&self.statistic).map(move |(rate, off)| rate - slope * off)
     }
 }
 
-/// What a search answers.
+/// The answer of a search.
 pub(super) struct Answered {
     pub(super) iops: f64,
-    /// Statistic of the limit that binds over its bound.
+    /// Statistic of the binding limit divided by its bound.
     pub(super) share: f64,
 }
 
-/// What stands in the answer of a search.
+/// The intervals of an answer.
 pub(super) struct Prediction {
-    /// The IOPS answered, with the 95 % interval of the capacity.
+    /// IOPS of the answer, with the 95 % CI of the capacity.
     pub(super) iops: Estimate,
-    /// True where the interval is that of the capacity averaged over all windows.
+    /// True if the CI is that of the capacity averaged over all windows.
     pub(super) over_all: bool,
-    /// `None` where the windows are too short, or tell nothing.
+    /// `None` if the windows are too short or not informative.
     pub(super) pi95: Option<[f64; 2]>,
     pub(super) wander: Option<result::Wander>,
 }
 
 impl Prediction {
-    /// The same, with the next answer as far off in both directions at least, as a logarithm.
+    /// Widens the prediction interval so that the next answer may be off by at least `off` in both directions, as a
+    /// logarithm.
     pub(super) fn no_surer_than(self, off: f64) -> Self {
         let factor = off.exp().min(WIDEST);
         let reached = [self.iops.mean / factor, self.iops.mean * factor];
@@ -128,8 +131,8 @@ impl Prediction {
     }
 }
 
-/// What the windows of a search near its limit, in order of time and the answer's last, say of the capacity, where
-/// the next search begins so many seconds after this one began. Where no limit ended the search, the interval of the
+/// Returns what the windows of a search near its limit, in order of time with the answer's last, show about the
+/// capacity. The next search begins `apart_seconds` after this one began. If no limit ended the search, the CI of the
 /// capacity is the answer's own.
 pub(super) fn predict(
     windows: &[&Ticks],
@@ -151,19 +154,19 @@ pub(super) fn predict(
     }
 }
 
-/// What all windows together say of the capacity.
+/// What all windows together show about the capacity.
 struct OfWindows {
-    /// Its average over all of them, with its 95 % interval.
+    /// 95 % CI of its average over all of them.
     ci95: [f64; 2],
     pi95: [f64; 2],
     wander: Option<result::Wander>,
 }
 
-/// The noise of the capacity is that of the rate and that of the statistic, which the slope of the curve turns
-/// into one of the rate. A window that broke its limit counts as one that kept it: leaving it out would count
-/// the lucky ones alone. How far the average is off, and how much the next one may differ, comes from
-/// [`Wander`]. Neither interval is narrower than the answer's own. Beside the prediction stands what
-/// the depth held is off: another search stops as far from its limit.
+/// The noise of the capacity is that of the rate plus that of the statistic, which the slope of the curve converts into
+/// one of the rate. A window that broke its limit counts like one that kept it: leaving it out would select the lucky
+/// ones. [`Wander`] gives the error of the average and how much the next one may differ. Neither interval is narrower
+/// than the answer's own. The prediction also includes the distance of the confirmed queue depth from the limit:
+/// another search may stop as far from it.
 fn of_windows(
     windows: &[&Ticks],
     answer: &Answered,
@@ -186,21 +189,21 @@ fn of_windows(
     let off = slope * answer.share.clamp(1.0 / FAR, 1.0).ln();
     let next = noise_of.next(apart_seconds / noise.seconds).half_width(PROBABILITY);
     let own_next = std::f64::consts::SQRT_2 * own;
-    // An own error that is not known is no bound.
+    // An unknown error of the answer is no bound.
     let pi_half = if own_next.is_finite() { next.max(own_next) } else { next }.hypot(off);
     let rates = Joined::of(windows.iter().flat_map(|window| window.rate(slope)), last.seconds);
     Some(OfWindows { ci95: around(ci_half)?, pi95: around(pi_half)?, wander: wander(&rates, last) })
 }
 
-/// Values at equal distances.
+/// Values at equal distances in time.
 struct Joined {
     values: Vec<f64>,
-    /// Distance of two.
+    /// Distance between two values.
     seconds: f64,
 }
 
 impl Joined {
-    /// Averages of about [`JOINED`] parts of equal length.
+    /// Averages values over about [`JOINED`] parts of equal length.
     fn of(ticks: impl Iterator<Item = f64>, tick_seconds: f64) -> Self {
         let values: Vec<f64> = ticks.collect();
         let count = values.len().div_ceil(JOINED).max(1);
@@ -208,20 +211,20 @@ impl Joined {
     }
 }
 
-/// A prediction that is nowhere narrower than the confidence interval: the next answer is no surer than this one.
+/// Returns a prediction interval that contains the CI: the next answer is no more certain than this one.
 fn enclosing(pi95: [f64; 2], ci95: [f64; 2]) -> [f64; 2] {
     let ends = [pi95[0].min(ci95[0]), pi95[1].max(ci95[1])];
     if ends.iter().all(|end| end.is_finite()) { ends } else { pi95 }
 }
 
-/// The answer's own half width, which is known more exactly; where the error that allows for noise over all
-/// times is clearly larger, what that does not exceed.
+/// Returns the answer's own half-width, which is known more exactly, or the typical half-width that allows for noise of
+/// all time scales, if that is clearly larger.
 fn or_own(wandering: &Difference, own: f64) -> f64 {
     let typical = wandering.typical_half_width(PROBABILITY);
     if typical > WANDERS * own || !own.is_finite() { typical } else { own }
 }
 
-/// How the rate itself wandered, where it did.
+/// Returns how the rate wandered, if it did.
 fn wander(rates: &Joined, answer: &Ticks) -> Option<result::Wander> {
     let wander = Wander::of(&rates.values)?;
     let ticks = rates.values.len() as f64;
@@ -238,10 +241,10 @@ fn wander(rates: &Joined, answer: &Ticks) -> Option<result::Wander> {
     })
 }
 
-/// True where a change of level may be noise: the rate near the limit wanders by as much, at this probability, and
-/// came back by at least half of the change.
+/// Returns true if a performance shift may be noise: with this probability, noise explains a change of that size in the
+/// rate near the limit, and the rate came back by at least half of it.
 ///
-/// `change` is a difference of logarithms. The two windows that told it are `seconds` long and start `apart_seconds`
+/// `change` is a difference of logarithms. The two windows that showed it are `seconds` long and start `apart_seconds`
 /// apart.
 pub(super) fn comes_and_goes(
     near: &[&Ticks],
@@ -252,7 +255,7 @@ pub(super) fn comes_and_goes(
     let Some(last) = near.last() else { return false };
     let rates = Joined::of(near.iter().flat_map(|window| window.rate(0.0)), last.seconds);
     let ticks = |seconds: f64| seconds / rates.seconds;
-    // A shorter look has not seen what goes on between them.
+    // A shorter series does not show noise over that time.
     let is_long = rates.values.len() as f64 >= ticks(apart_seconds);
     let Some(wander) = Wander::of(&rates.values).filter(|_| is_long) else { return false };
     let explained = wander.apart(ticks(seconds), ticks(apart_seconds)).half_width(probability);
@@ -260,7 +263,7 @@ pub(super) fn comes_and_goes(
     change.abs() <= explained && taken_back(&windows, change) >= change.abs() / 2.0
 }
 
-/// The most by which the values go against a change, from one of them to a later one.
+/// Returns the largest movement against a change, from one value to a later one.
 fn taken_back(values: &[f64], change: f64) -> f64 {
     let against = values.iter().map(|value| -value * change.signum());
     let mut lowest = f64::INFINITY;
@@ -270,7 +273,7 @@ fn taken_back(values: &[f64], change: f64) -> f64 {
     })
 }
 
-/// What each tick adds to the mean latency, relative to it, times the number of ticks.
+/// Returns each tick's contribution to the mean latency, relative to it, times the number of ticks.
 fn of_mean(series: &[IntervalPoint], judged: &Judged) -> Vec<f64> {
     let which = which(judged.limit.side);
     let ios = |tick: &IntervalPoint| which.ios(tick) as f64;
@@ -281,9 +284,9 @@ fn of_mean(series: &[IntervalPoint], judged: &Judged) -> Vec<f64> {
     finite(series.iter().map(off)).unwrap_or_default()
 }
 
-/// What each tick adds to a percentile, relative to it, times the number of ticks: its share of I/Os over
-/// the bound, over the density of the logarithms of latencies there (the influence function of a quantile;
-/// P. J. Huber, Robust Statistics, 3.3).
+/// Returns each tick's contribution to a percentile, relative to it, times the number of ticks: its excess of I/Os over
+/// the bound, divided by the density of the logarithms of latencies there (the influence function of a quantile; P. J.
+/// Huber, Robust Statistics, 3.3).
 fn of_percentile(over: &[Batch], judged: &Judged, latencies: &Histogram) -> Vec<f64> {
     let total: f64 = over.iter().map(|tick| tick.weight).sum();
     let share = over.iter().map(|tick| tick.sum).sum::<f64>() / total;
@@ -297,19 +300,19 @@ fn of_percentile(over: &[Batch], judged: &Judged, latencies: &Histogram) -> Vec<
     finite(over.iter().map(off)).unwrap_or_default()
 }
 
-/// `None` where one is not finite: nothing is known then.
+/// Returns `None` if a value is not finite.
 fn finite(values: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
     let values: Vec<f64> = values.collect();
     values.iter().all(|value| value.is_finite()).then_some(values)
 }
 
-/// Averages of so many values each; what is left over at the end is left out.
+/// Returns averages of `count` values each. The remainder at the end is left out.
 fn join(values: &[f64], count: usize) -> Vec<f64> {
     values.chunks_exact(count).map(|part| part.iter().sum::<f64>() / count as f64).collect()
 }
 
 impl Ticks {
-    /// I/Os per second over windows of [`KEPT_SECONDS`], ascending.
+    /// Returns I/Os per second over windows of [`KEPT_SECONDS`], in ascending order.
     fn by_second(&self) -> Vec<f64> {
         let count = ((KEPT_SECONDS / self.seconds).round() as usize).max(1);
         let mut rates: Vec<f64> =
@@ -332,7 +335,7 @@ mod tests {
         Capacity { iops, slope: 0.0 }
     }
 
-    /// A hold of ten seconds whose rate is off by these shares.
+    /// A confirmation of ten seconds whose rate deviates by these shares.
     fn confirm(rates: Vec<f64>) -> Ticks {
         let statistic = vec![0.0; rates.len()];
         Ticks { iops: 1000.0, share: 1.0, seconds: 10.0 / rates.len() as f64, rates, statistic }
@@ -363,8 +366,8 @@ mod tests {
             values[50]
         };
         let (ci, pi) = (median(&|p| width(p.ci95)), median(&|p| width(p.pi95)));
-        // Of two searches both are off, and what is slower than one of them may be there unseen: the next one begins
-        // twice as long after it as the hold is long.
+        // Both searches are off, and noise slower than one of them may be unseen: the next search begins twice the
+        // length of the confirmation after this one.
         assert!((0.95..1.1).contains(&ci) && (1.35..3.7).contains(&pi), "{ci} {pi}");
         let wandering = found.iter().filter(|found| found.wander.is_some()).count();
         assert!(wandering <= 5, "{wandering}");
@@ -380,7 +383,7 @@ mod tests {
         assert!(wander.deviation > 0.01 && wander.kept_iops < 1000.0, "{wander:?}");
     }
 
-    /// A hold that broke its limit at a third more says that the capacity lies lower.
+    /// A confirmation that exceeded its bound by a third shows that the capacity is lower.
     #[test]
     fn confirmations_that_failed_count() {
         let failed = Ticks { share: 1.33, ..white(2) };

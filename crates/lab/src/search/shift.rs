@@ -1,5 +1,5 @@
-//! A target that changes its mind: burst credits that run out, a cache that fills, a throttle that
-//! sets in, a neighbour that comes or goes.
+//! Performance shifts between windows: burst credits run out, a cache fills, a throttle sets in, a neighbour comes or
+//! goes.
 
 use super::change::{CERTAIN, CONTRADICTS};
 use super::point::Point;
@@ -7,17 +7,17 @@ use super::prediction::{self, Ticks};
 use super::{Drift, time};
 use iogauge_model::result::{Estimate, PerformanceShift};
 
-/// A change of level that made a search begin again.
+/// A performance shift after which the search started again or dropped earlier points.
 pub(super) struct Shift {
     pub(super) reported: PerformanceShift,
-    /// The windows that told it; `None` for a change within a hold, where [`Change::in_series`] has
-    /// asked whether it is noise.
+    /// The windows that showed it. `None` for a shift within a confirmation, which
+    /// [`Change::in_series`](super::change::Change::in_series) has already distinguished from noise.
     pub(super) windows: Option<Windows>,
 }
 
-/// Two windows, the later at no smaller depth.
+/// Two windows, the later one at the same or a larger queue depth.
 pub(super) struct Windows {
-    /// Length of the shorter.
+    /// Length of the shorter window.
     pub(super) seconds: f64,
     /// Time between the starts of the two windows.
     pub(super) apart_seconds: f64,
@@ -33,7 +33,7 @@ impl Windows {
 }
 
 impl Shift {
-    /// True where windows near the limit, which are longer, show that the rate comes and goes by as much.
+    /// Returns true if the windows near the limit, which are longer, show that the rate comes and goes by as much.
     pub(super) fn is_noise(&self, near: &[&Ticks]) -> bool {
         let change = (self.reported.after_iops / self.reported.before_iops).ln();
         self.windows.as_ref().is_some_and(|windows| {
@@ -43,13 +43,13 @@ impl Shift {
     }
 }
 
-/// The 95 % interval of an estimate, which reaches from 0 to infinity where its error is not known.
+/// Returns the 95 % CI of an estimate; from 0 to infinity if its error is unknown.
 fn known(iops: &Estimate) -> [f64; 2] {
     if iops.n < 2 { [0.0, f64::INFINITY] } else { iops.ci95 }
 }
 
-/// The point measured before that a new one contradicts: one of no greater depth that gave clearly
-/// more IOPS. More depth may add nothing, but it takes little away.
+/// Returns the earlier point that a new one contradicts: one of the same or a smaller queue depth that gave clearly
+/// more IOPS. A larger queue depth may add nothing, but it costs little.
 pub(super) fn contradicted<'a>(
     earlier: impl Iterator<Item = &'a Point>,
     new: &Point,
@@ -62,9 +62,9 @@ pub(super) fn contradicted<'a>(
         .max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
 }
 
-/// The pair of points that contradict each other most, of those left at the end, each depth once: an earlier
-/// one, and a later of larger depth that gives clearly fewer IOPS. Either more depth costs throughput, or
-/// the target got slower during the search.
+/// Returns the pair of remaining points that contradict each other most: an earlier one, and a later one of larger
+/// queue depth that gives clearly fewer IOPS. Either a larger queue depth costs throughput, or the target became slower
+/// during the search. Each queue depth occurs once.
 pub(super) fn drift(points: &[Point]) -> Option<Drift> {
     let fell = |before: &Point, after: &Point| Drift {
         queue_depths: [before.queue_depth, after.queue_depth],
@@ -84,7 +84,7 @@ pub(super) fn drift(points: &[Point]) -> Option<Drift> {
     pairs.min_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
-/// True where the same depth, measured again, gives other IOPS than before.
+/// Returns true if the same queue depth, measured again, gives clearly different IOPS.
 pub(super) fn differs(before: &Point, again: &Point) -> bool {
     let ratio = again.iops.mean / before.iops.mean;
     let (before_ci95, again_ci95) = (known(&before.iops), known(&again.iops));

@@ -1,26 +1,26 @@
-//! Stretches of a window in which the client was starved of processor time. What they show is not the
-//! target's doing: they are left out, and the window goes on for as long, while the budget allows.
+//! Stretches of a window in which the client was starved of processor time. What they show is not due to the target.
+//! They are left out, and the window is extended by their length if the budget allows.
 
 use iogauge_io::machine::Starvation;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::result::LimitValue;
 
-/// Stretches that a search looked at.
+/// Stretches that a search has checked for starvation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Starved {
-    /// All of them.
+    /// Number of all stretches.
     pub stretches: u32,
-    /// Those in which the client lacked processor time beyond the share allowed.
+    /// Number of stretches in which the client lacked processor time beyond the allowed share.
     pub left_out: u32,
-    /// Their time, in nanoseconds.
+    /// Total length of those, in nanoseconds.
     pub left_out_ns: u64,
-    /// What was lost in them.
+    /// Processor time lost in them.
     pub lost: Starvation,
 }
 
 impl Starved {
-    /// True where more was left out than not: the search has not seen the target often enough.
+    /// Returns true if more stretches were left out than kept: the search has not seen enough of the target.
     pub(super) fn is_most(&self) -> bool {
         2 * self.left_out > self.stretches
     }
@@ -34,7 +34,7 @@ impl Starved {
     }
 }
 
-/// What a point comes to with the stretches that are left out of it.
+/// Figures of a point including the stretches that were left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithStarved {
     /// I/Os per second.
@@ -44,7 +44,7 @@ pub struct WithStarved {
 }
 
 impl WithStarved {
-    /// True where all limits hold even so.
+    /// Returns true if all limits hold even with those stretches.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.limits.iter().all(|value| {
@@ -53,11 +53,11 @@ impl WithStarved {
     }
 }
 
-/// What the ticks of a window add up to.
+/// Accumulated ticks of a window.
 pub(super) trait Show: Clone + Default {
     /// Adds a tick.
     fn append(&mut self, tick: &Window, limits: &[Limit]);
-    /// All of its ticks in one.
+    /// Returns all its ticks as one window.
     fn total(&self) -> &Window;
 }
 
@@ -66,9 +66,9 @@ pub(super) trait Show: Clone + Default {
 pub(super) struct Sieve<S> {
     /// What counts.
     pub(super) seen: S,
-    /// That at the begin of the stretch under way.
+    /// `seen` at the start of the current stretch.
     before: S,
-    /// All of it; `None` as long as nothing is left out.
+    /// Everything; `None` as long as nothing is left out.
     all: Option<S>,
 }
 
@@ -77,7 +77,7 @@ impl<S: Show> Sieve<S> {
         Self { before: S::default(), all: None, seen }
     }
 
-    /// Begins a stretch, before which everything counts.
+    /// Starts a stretch. Everything before it counts.
     pub(super) fn begin_stretch(&mut self) {
         self.before = self.seen.clone();
     }
@@ -89,7 +89,7 @@ impl<S: Show> Sieve<S> {
         }
     }
 
-    /// Ends a stretch, where one has ended, and leaves it out where the client was starved in it.
+    /// If a stretch has ended, keeps it, or leaves it out if the client was starved in it.
     pub(super) fn sift(&mut self, starved: Option<bool>) {
         match starved {
             Some(true) => {
@@ -101,17 +101,17 @@ impl<S: Show> Sieve<S> {
         }
     }
 
-    /// What was seen with what is left out; `None` where nothing is, or where that is all there is.
+    /// Returns everything, including what is left out; `None` if nothing is left out or nothing else is there.
     pub(super) fn all(&self) -> Option<&S> {
         self.all.as_ref().filter(|_| !self.is_all_starved())
     }
 
-    /// Every tick of it in one.
+    /// Returns all ticks as one window.
     pub(super) fn whole(&self) -> &Window {
         self.all.as_ref().unwrap_or(&self.seen).total()
     }
 
-    /// Ends the window. Behind a starved stretch nothing counts that was not looked at.
+    /// Ends the window. After a starved stretch, a remainder that was not checked does not count.
     pub(super) fn end(&mut self, starved: Option<bool>) {
         self.sift(starved);
         if starved.is_none() && self.all.is_some() {
@@ -119,12 +119,12 @@ impl<S: Show> Sieve<S> {
         }
     }
 
-    /// True where there is nothing but starved stretches.
+    /// Returns true if all stretches were starved.
     pub(super) fn is_all_starved(&self) -> bool {
         self.all.is_some() && self.seen.total().seconds() <= 0.0
     }
 
-    /// What to judge by: what counts, or all of it where nothing does.
+    /// Returns what to judge by: what counts, or everything if nothing does.
     pub(super) fn judged(&self) -> &S {
         self.all.as_ref().filter(|_| self.is_all_starved()).unwrap_or(&self.seen)
     }

@@ -1,18 +1,18 @@
-//! How many neighbouring intervals say what one independent interval would.
+//! Autocorrelation: how many neighbouring values carry the information of one independent value.
 
-/// Integrated autocorrelation time of a series, τ ≥ 1: the variance of its mean is τ times what
-/// independent values would give, so that *n* values count as *n*/τ.
+/// Returns the integrated autocorrelation time of a series, τ ≥ 1: the variance of its mean is τ times that of
+/// independent values, so that *n* values count as *n*/τ.
 ///
-/// Geyer's initial positive monotone sequence: autocovariances are summed in pairs of lags, as
-/// long as the pairs are positive, and no pair counts more than the one before it. Negative
-/// correlation, which would narrow an interval below that of independent values, is not believed
-/// in: τ is at least 1. Sample autocovariances are too small because the mean is estimated from
-/// the same values; that is corrected to first order.
+/// Geyer's initial positive monotone sequence: autocovariances are added in pairs of lags as long as the pairs are
+/// positive, and no pair counts more than the one before it. Negative correlation would make an interval narrower than
+/// for independent values and is ignored: τ is at least 1. Sample autocovariances are too small, because the mean is
+/// estimated from the same values. This is corrected to first order.
 ///
-/// C. J. Geyer, Practical Markov Chain Monte Carlo, Statistical Science 7 (1992) 473–483;
-/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, ch. 4 and 9 (bias).
-/// Values are finite. Cost: n × lags summed, at most n²/3; 1200 independent values take
-/// microseconds, strongly correlated ones under a millisecond.
+/// C. J. Geyer, Practical Markov Chain Monte Carlo, Statistical Science 7 (1992) 473–483; A. M. Law, W. D. Kelton,
+/// Simulation Modeling and Analysis, ch. 4 and 9 (bias).
+///
+/// Values must be finite. Cost: n times the number of lags added, at most n²/3. 1200 independent values take
+/// microseconds, strongly correlated ones less than a millisecond.
 #[must_use]
 pub fn autocorrelation_time(series: &[f64]) -> f64 {
     let mean = series.iter().sum::<f64>() / series.len().max(1) as f64;
@@ -20,16 +20,16 @@ pub fn autocorrelation_time(series: &[f64]) -> f64 {
     residual_time(&residuals, 1)
 }
 
-/// What the cumulated deviations of a series from its mean are held against, by the residuals about its two
-/// levels: over this, a series that has one level is a Brownian bridge. Cost: that of [`autocorrelation_time`].
+/// Returns the scale for the cumulated deviations of a series from its mean, from the residuals about its two means:
+/// divided by it, those of a series with one mean form a Brownian bridge. Cost: that of [`autocorrelation_time`].
 pub(super) fn bridge_scale(residuals: &[f64]) -> f64 {
     let (n, time) = (residuals.len() as f64, residual_time(residuals, 2));
     let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - 2.0 * time).max(1.0);
     (n * variance * time).sqrt()
 }
 
-/// As [`autocorrelation_time`], for residuals of a model with `fitted` parameters (1 for a mean,
-/// 2 for a line): each of them swallows some of the slow variation.
+/// Like [`autocorrelation_time`], for residuals of a model with `fitted` parameters (1 for a mean, 2 for a line). Each
+/// parameter absorbs some of the slow variation.
 pub(super) fn residual_time(residuals: &[f64], fitted: usize) -> f64 {
     let n = residuals.len();
     let variance = covariance(residuals, 0);
@@ -50,11 +50,11 @@ pub(super) fn residual_time(residuals: &[f64], fitted: usize) -> f64 {
     }
     let raw = 2.0 * sum / variance - 1.0;
     let swallowed = (fitted * (2 * lags).saturating_sub(1)) as f64 / n as f64;
-    // Beyond a half the first-order correction is no longer one.
+    // The first-order correction is not valid beyond a half.
     (raw / (1.0 - swallowed.min(0.5))).clamp(1.0, n as f64)
 }
 
-/// Mean product of residuals a lag apart, over all n (the positive semidefinite estimate).
+/// Returns the mean product of residuals `lag` apart, divided by all n (the positive semidefinite estimate).
 fn covariance(residuals: &[f64], lag: usize) -> f64 {
     let products = residuals.iter().zip(&residuals[lag.min(residuals.len())..]);
     products.map(|(a, b)| a * b).sum::<f64>() / residuals.len() as f64

@@ -1,33 +1,34 @@
-//! Mean and interval of a series of batches.
+//! Mean of a series of batches, with its CI.
 
 use super::autocorrelation::residual_time;
 use super::long_run::{LONG, LongRun, long_run};
 use super::student_t::t_quantile;
 use iogauge_model::result::Estimate;
 
-/// One interval of a series: something summed, and what it is divided by. I/Os over seconds make
-/// a rate, latencies over I/Os a mean latency.
+/// One interval of a series: a sum and what to divide it by. I/Os over seconds give a rate, latencies over I/Os a mean
+/// latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Batch {
-    /// What was summed up, finite.
+    /// The sum; finite.
     pub sum: f64,
-    /// What it is divided by, finite and not negative.
+    /// What it is divided by; finite and not negative.
     pub weight: f64,
 }
 
-/// Σ sum / Σ weight with its 95 % confidence interval.
+/// Returns Σ sum / Σ weight with its 95 % CI.
 ///
-/// The ratio estimator: its error is, to first order, the mean of the residuals
-/// `sum − ratio × weight` over the mean weight, as in regenerative simulation; the variance of
-/// that mean allows for autocorrelation: in a short series by [`super::autocorrelation_time`], and
-/// the interval is Student's for `n − 1` degrees of freedom, `n` the effective number of batches;
-/// from 100 batches on by how its slowest parts vary, which believes in negative correlation too.
-/// With fewer than 2 effective batches the interval is the value itself and means nothing ([`Estimate::n`]
-/// says so). Batches that weigh nothing and hold nothing count as batches. Σ weight = 0 gives 0.
+/// Ratio estimator: to first order its error is the mean of the residuals `sum − ratio × weight` divided by the
+/// mean weight, as in regenerative simulation. The variance of that mean takes autocorrelation into account. In a
+/// series of fewer than 100 batches this is done by [`super::autocorrelation_time`], and the CI is Student's with
+/// `n − 1` degrees of freedom, where `n` is the effective number of batches. In a longer one it is done by the
+/// variance of its slowest components, which also recognizes negative correlation. With fewer than 2 effective
+/// batches the CI is the value itself and has no meaning, as [`Estimate::n`] shows. Batches with weight 0 and sum 0
+/// count as batches. If Σ weight = 0, the result is 0.
 ///
-/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, 9.5; C. Alexopoulos, A. F. Seila,
-/// Output data analysis, in Handbook of Simulation (1998) ch. 7. Cost: that of
-/// [`super::autocorrelation_time`] and 50 µs.
+/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, 9.5; C. Alexopoulos, A. F. Seila, Output data
+/// analysis, in Handbook of Simulation (1998) ch. 7.
+///
+/// Cost: that of [`super::autocorrelation_time`] and 50 µs.
 #[must_use]
 pub fn ratio(batches: &[Batch]) -> Estimate {
     let weight: f64 = batches.iter().map(|batch| batch.weight).sum();
@@ -48,12 +49,12 @@ pub fn ratio(batches: &[Batch]) -> Estimate {
     Estimate { mean: ratio, ci95: [ratio - half, ratio + half], n: effective as u64 }
 }
 
-/// What residuals say of their mean.
+/// What residuals show about the uncertainty of their mean.
 struct Spread {
     /// n times the variance of the mean.
     variance: f64,
     degrees: f64,
-    /// Independent residuals that would say as much, at most n.
+    /// Number of independent residuals with the same information, at most n.
     effective: f64,
 }
 
@@ -61,7 +62,7 @@ fn short(residuals: &[f64]) -> Spread {
     let n = residuals.len() as f64;
     let time = residual_time(residuals, 1);
     let effective = n / time;
-    // Residuals vary about a mean fitted to them: with independent ones this is n − 1.
+    // Residuals vary about a mean fitted to them. If they are independent, the divisor is n − 1.
     let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - time).max(1.0) * time;
     Spread { variance, degrees: (effective.floor() - 1.0).max(1.0), effective }
 }
@@ -74,7 +75,7 @@ fn long(residuals: &[f64]) -> Spread {
     Spread { variance, degrees, effective }
 }
 
-/// Mean of a series of equally long intervals, with its interval; see [`ratio`].
+/// Returns the mean of a series of intervals of equal length, with its CI; see [`ratio`].
 #[must_use]
 pub fn mean(series: &[f64]) -> Estimate {
     let batches: Vec<Batch> = series.iter().map(|&sum| Batch { sum, weight: 1.0 }).collect();
@@ -92,7 +93,7 @@ mod tests {
         estimate.n >= 2 && (estimate.ci95[0]..=estimate.ci95[1]).contains(&truth)
     }
 
-    /// Coverage of the nominal 95 % interval, in percent of 1000 seeded series.
+    /// Returns the coverage of the nominal 95 % CI, in percent of 1000 seeded series.
     fn coverage(n: usize, phi: f64) -> f64 {
         percent_of(1000, |random| covers(mean(&random.ar1(n, 10.0, phi)), 10.0))
     }
@@ -128,7 +129,7 @@ mod tests {
         assert!((75..=125).contains(&effective[50]), "{} for 100", effective[50]);
     }
 
-    /// A closed loop: I/Os of a mean latency that wanders, as many as fit into a second.
+    /// A closed loop: the mean latency varies, and each second has as many I/Os as fit into it.
     fn closed_loop(random: &mut Random, n: usize) -> Vec<IntervalPoint> {
         let levels = random.ar1(n, 0.0, 0.5);
         let point = |level: &f64| {
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_ratio_is_of_sums_and_covered() {
-        // Mean rate is E[1/latency] and mean latency 1 over it, since each second is full.
+        // The mean rate is E[1/latency], and the mean latency is 1 over it, since each second is full.
         let rate = 1000.0 * (0.02f64).exp();
         let percent = percent_of(500, |random| {
             let series = closed_loop(random, 200);
@@ -167,7 +168,7 @@ mod tests {
         let batches = [Batch { sum: 30.0, weight: 3.0 }, Batch { sum: 50.0, weight: 1.0 }];
         let estimate = ratio(&batches);
         assert_eq!((estimate.mean, estimate.n), (20.0, 2));
-        // Residuals are −30 and 30, the mean weight 2, and Student's quantile for one degree 12.7.
+        // Residuals: −30 and 30. Mean weight: 2. Student's quantile for one degree of freedom: 12.7.
         let half = 12.706_204_736_174_7 * 30.0 / 2.0;
         assert!((estimate.half_width() - half).abs() < 1e-6, "{}", estimate.half_width());
     }

@@ -1,42 +1,41 @@
-//! Whether a series changes its level once.
+//! Detection of a single lasting change of the mean.
 
 use super::autocorrelation::bridge_scale;
 
-/// Quantile 99 % of the supremum of the absolute Brownian bridge (Kolmogorov's distribution).
+/// 99 % quantile of the supremum of the absolute Brownian bridge (Kolmogorov's distribution).
 const CRITICAL_99: f64 = 1.628;
-/// Fewest values on each side of a change.
+/// Minimum number of values on each side of a change.
 const MIN_SIDE: usize = 5;
 
-/// A change of level.
+/// A lasting change of the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
-    /// Index of the first value of the new level.
+    /// Index of the first value after the change.
     pub index: usize,
-    /// Mean before it.
+    /// Mean before the change.
     pub before: f64,
-    /// Mean from it on.
+    /// Mean after the change.
     pub after: f64,
 }
 
 impl ChangePoint {
-    /// New level less old one, relative to the absolute old one; infinite where that is 0.
+    /// Returns the change relative to the absolute mean before it; infinite if that is 0.
     #[must_use]
     pub fn jump_relative(&self) -> f64 {
         (self.after - self.before) / self.before.abs()
     }
 }
 
-/// The single change of level that explains a series best, where a series without one would show
-/// it in at most about one case of a hundred: burst credits that run out, a cache that fills, a
-/// throttle that sets in.
+/// Returns the single change of the mean that explains a series best, for example burst credits that run out, a cache
+/// that fills, or a throttle that sets in. A series without a change shows one in about 1 % of cases at most.
 ///
-/// The largest cumulated deviation from the mean (CUSUM), scaled by the long-run deviation of
-/// the residuals about the two levels, against Kolmogorov's distribution. A lasting drift is
-/// found as a change too: ask [`super::drift()`] which of them fits. `None` with fewer than 20
-/// values.
+/// The largest cumulated deviation from the mean (CUSUM) is divided by the long-run deviation of the residuals about
+/// the two means and compared with Kolmogorov's distribution. A lasting drift appears as a change as well: compare with
+/// [`super::drift()`]. Returns `None` with fewer than 20 values.
 ///
-/// E. S. Page, Continuous inspection schemes, Biometrika 41 (1954) 100–115; A. Aue, L. Horváth,
-/// Structural breaks in time series, J. Time Series Analysis 34 (2013) 1–16.
+/// E. S. Page, Continuous inspection schemes, Biometrika 41 (1954) 100–115; A. Aue, L. Horváth, Structural breaks in
+/// time series, J. Time Series Analysis 34 (2013) 1–16.
+///
 /// Cost: that of [`super::autocorrelation_time`].
 #[must_use]
 pub fn change_point(series: &[f64]) -> Option<ChangePoint> {

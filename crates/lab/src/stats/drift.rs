@@ -1,32 +1,30 @@
-//! Whether a series drifts.
+//! Detection of drift.
 
 use super::autocorrelation::residual_time;
 use super::student_t::t_quantile;
 
-/// A straight line through a series.
+/// A straight line fitted to a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     /// Rise of the line from the first value to the last, in the unit of the series.
     pub rise: f64,
-    /// The same relative to the absolute mean of the series; infinite where that is 0 and the
-    /// rise is not.
+    /// The rise relative to the absolute mean of the series; infinite if that is 0 and the rise is not.
     pub rise_relative: f64,
-    /// True where a series without drift would show such a rise in at most about one case of a
-    /// hundred.
+    /// True if a series without drift shows such a rise in about 1 % of cases at most.
     pub significant: bool,
 }
 
-/// The least-squares line through a series and whether its slope can be chance.
+/// Fits a least-squares line to a series and tests whether its slope may be chance.
 ///
-/// The slope's standard error is that of independent residuals times √τ, τ being the
-/// autocorrelation time of the residuals, with the degrees of freedom reduced likewise. Residuals
-/// are taken about a parabola with the same slope: most drifts are bent, and a bend about a
-/// straight line would pass for noise that hides them.
-/// `None` with fewer than 8 values or 4 effective ones. Compare the rise with what matters: a
-/// long series makes small drifts significant.
+/// The standard error of the slope is that of independent residuals times √τ, where τ is the autocorrelation time
+/// of the residuals; the degrees of freedom are reduced accordingly. Residuals are taken about a parabola with the
+/// same slope: most drifts are curved, and a curve about a straight line would look like noise and hide them.
+/// Returns `None` with fewer than 8 values or 4 effective ones. Compare the rise with what matters: in a long
+/// series even small drifts are significant.
 ///
-/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, ch. 9; for the correction,
-/// H. von Storch, F. Zwiers, Statistical Analysis in Climate Research, 8.2.
+/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, ch. 9; for the correction, H. von Storch, F. Zwiers,
+/// Statistical Analysis in Climate Research, 8.2.
+///
 /// Cost: that of [`super::autocorrelation_time`] and 50 µs.
 #[must_use]
 pub fn drift(series: &[f64]) -> Option<Drift> {
@@ -40,7 +38,7 @@ pub fn drift(series: &[f64]) -> Option<Drift> {
     let squares = n * (n * n - 1.0) / 12.0;
     let products = series.iter().enumerate().map(|(i, y)| from_middle(i) * (y - mean));
     let slope = products.sum::<f64>() / squares;
-    // Orthogonal to the line, so that fitting it leaves the slope as it is.
+    // Orthogonal to the line, so that fitting it does not change the slope.
     let bent = |index: usize| from_middle(index).powi(2) - squares / n;
     let bent_squares: f64 = (0..series.len()).map(|i| bent(i).powi(2)).sum();
     let bent_products: f64 = series.iter().enumerate().map(|(i, y)| bent(i) * (y - mean)).sum();
@@ -95,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_bent_drift_is_found() {
-        // Each second an I/O takes longer by 2 % of what it took at first.
+        // Each second, the time of an I/O grows by 2 % of its initial value.
         let found = percent_of(300, |random| {
             let mut series = random.ar1(60, 0.0, 0.0);
             for (second, value) in series.iter_mut().enumerate() {

@@ -1,16 +1,16 @@
-//! Whether a series leaves its level for a while.
+//! Detection of a temporary change of the mean.
 
 use super::autocorrelation::bridge_scale;
 
-/// Quantile 99 % of the range of the Brownian bridge (Kuiper's distribution).
+/// 99 % quantile of the range of the Brownian bridge (Kuiper's distribution).
 const CRITICAL_99: f64 = 2.001;
-/// Fewest values before, within and after.
+/// Minimum number of values before, within, and after the excursion.
 const MIN_PART: usize = 5;
 
-/// A level left and taken up again.
+/// A temporary change of the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Excursion {
-    /// Index of the first value of the other level.
+    /// Index of the first value within it.
     pub from: usize,
     /// Index of the first value after it.
     pub to: usize,
@@ -21,23 +21,24 @@ pub struct Excursion {
 }
 
 impl Excursion {
-    /// The other level less the usual one, relative to the absolute usual one; infinite where that is 0.
+    /// Returns the change relative to the absolute mean outside; infinite if that is 0.
     #[must_use]
     pub fn jump_relative(&self) -> f64 {
         (self.inside - self.outside) / self.outside.abs()
     }
 }
 
-/// The one stretch at another level that explains a series best, where a series without one would show it in
-/// at most about one case of a hundred: a neighbour that came and went, a garbage collection.
+/// Returns the single stretch with another mean that explains a series best, for example a neighbour that came and
+/// went, or garbage collection. A series without one shows one in about 1 % of cases at most.
 ///
-/// [`super::change_point()`] sees little of it, for the change back takes the change away. Here it is the range of
-/// the cumulated deviations from the mean, from their largest to their smallest, scaled by the long-run deviation
-/// of the residuals about the two levels, against Kuiper's distribution. `None` with fewer than 20 values, and
-/// where the stretch lies at an end.
+/// [`super::change_point()`] hardly sees it, because the change back cancels the first change. This test takes the
+/// range of the cumulated deviations from the mean, from largest to smallest, divides it by the long-run deviation of
+/// the residuals about the two means, and compares it with Kuiper's distribution. Returns `None` with fewer than 20
+/// values, or if the stretch lies at an end.
 ///
-/// N. H. Kuiper, Tests concerning random points on a circle, Indagationes Mathematicae 63 (1960) 38–47; B. Levin,
-/// J. Kline, The cusum test of homogeneity, Statistics in Medicine 4 (1985) 469–488.
+/// N. H. Kuiper, Tests concerning random points on a circle, Indagationes Mathematicae 63 (1960) 38–47; B. Levin, J.
+/// Kline, The cusum test of homogeneity, Statistics in Medicine 4 (1985) 469–488.
+///
 /// Cost: that of [`super::autocorrelation_time`].
 #[must_use]
 pub fn excursion(series: &[f64]) -> Option<Excursion> {

@@ -1,16 +1,15 @@
-//! How much the mean of a long series varies.
+//! Variance of the mean of a long series.
 
 use super::autocorrelation::residual_time;
 use std::f64::consts::PI;
 
-/// Shortest series that can tell slow variation from fast.
+/// Minimum length of a series in which slow variation can be distinguished from fast.
 pub(super) const LONG: usize = 100;
-/// Fewest and most frequencies taken, each of two degrees of freedom. With 5 of them whatever comes
-/// round more than five times in the series is fast, and Student's quantile is 14 % above the normal
-/// one.
+/// Minimum and maximum number of frequencies used, each with two degrees of freedom. With 5 of them, whatever repeats
+/// more than five times in the series counts as fast, and Student's quantile is 14 % above the normal one.
 const FEWEST: usize = 2;
 const MOST: usize = 5;
-/// Autocorrelation times that the fastest period taken spans at least.
+/// The shortest period used spans at least this many autocorrelation times.
 const TIMES: f64 = 6.0;
 
 /// The long-run variance of a series: *n* times the variance of its mean.
@@ -21,22 +20,23 @@ pub(super) struct LongRun {
     pub(super) degrees: f64,
 }
 
-/// Long-run variance of residuals about a mean: their periodogram at the lowest frequencies,
-/// averaged.
+/// Returns the long-run variance of residuals about a mean: the average of their periodogram at the lowest
+/// frequencies.
 ///
-/// The slowest waves in a series vary as its mean does, each independently of the others, however
-/// the values depend on each other nearby, positively or negatively; the mean has been taken out,
-/// and the waves do not see it. A device that stalls every second is no less sure for it over half
-/// a minute, which a sum of autocovariances, stopped at the first negative ones, does not notice.
+/// The slowest Fourier components of a series vary as its mean does, and independently of each other, however
+/// neighbouring values are correlated, positively or negatively. The mean has been subtracted, which does not affect
+/// these components. So stalls that occur every second do not make the mean over half a minute less certain. A sum of
+/// autocovariances that ends at the first negative ones would miss this.
 ///
-/// E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, HAR inference: recommendations for practice,
-/// J. Business & Economic Statistics 36 (2018) 541–559 (the equal-weighted periodogram); P. J.
-/// Daniell, J. Royal Statistical Society Suppl. 8 (1946) 88–90. Cost: 10 products per value and
-/// that of [`super::autocorrelation_time`].
+/// E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, HAR inference: recommendations for practice, J. Business &
+/// Economic Statistics 36 (2018) 541–559 (the equal-weighted periodogram); P. J. Daniell, J. Royal Statistical
+/// Society Suppl. 8 (1946) 88–90.
+///
+/// Cost: 10 products per value and that of [`super::autocorrelation_time`].
 pub(super) fn long_run(residuals: &[f64]) -> LongRun {
     let n = residuals.len() as f64;
     let flat = n / (TIMES * residual_time(residuals, 1));
-    // A series that is all one slow movement has no more than the slowest wave to tell of it.
+    // If the series is one slow movement, only the lowest frequency shows it.
     let count = if flat < 1.0 { 1 } else { (flat as usize).clamp(FEWEST, MOST) };
     let power = |frequency: usize| {
         let turn = 2.0 * PI * frequency as f64 / n;
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn known_processes_have_their_variance() {
-        // AR(1) of variance 1 has (1 + φ) / (1 − φ).
+        // AR(1) with variance 1 has (1 + φ) / (1 − φ).
         for (phi, truth) in [(-0.5, 1.0 / 3.0), (0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
             let found = median_variance(|random| random.ar1(600, 5.0, phi));
             assert!((found / truth - 1.0).abs() < 0.15, "φ {phi}: {found} for {truth}");

@@ -1,9 +1,8 @@
-//! Statistics of measured series: intervals that allow for autocorrelation, settling, drift.
+//! Statistics of measured series: intervals that take autocorrelation into account, settling, drift.
 //!
-//! Pure functions over slices; a series is in order of time and its intervals are of about equal
-//! length. Latencies and rates of neighbouring intervals resemble each other (queues, caches,
-//! garbage collection), so that a series of *n* intervals says less than *n* independent ones;
-//! whatever is claimed here is claimed for the effective number.
+//! Pure functions over slices. A series is in order of time, and its intervals have about equal length. Latencies and
+//! rates of neighbouring intervals are correlated (queues, caches, garbage collection), so a series of *n* intervals
+//! carries less information than *n* independent ones. All functions here calculate with the effective number.
 
 mod autocorrelation;
 mod batch_means;

@@ -1,15 +1,14 @@
-//! The ratio of two figures that were measured in pairs.
+//! Ratio of two figures that were measured in pairs.
 
 use super::t_quantile;
 use iogauge_model::result::Estimate;
 
-/// More pairs than this nobody measures; a window that would take them tells nothing.
+/// Maximum number of pairs worth proposing: nobody measures more.
 const MOST_PAIRS: f64 = 1000.0;
 
-/// The ratio of the first to the second of each pair: geometric mean, with the 95 % interval of
-/// Student's t of the logarithms. Pairs are taken in turn, so that what drifts on the way is in
-/// both of a pair and cancels. `n` is the number of pairs; with fewer than two there is no
-/// interval. `None` where a figure is not above 0, or there are none.
+/// Returns the ratio of the first to the second of each pair: the geometric mean, with the 95 % CI of Student's t of
+/// the logarithms. Pairs are measured in turn, so drift affects both of a pair and cancels. `n` is the number of pairs;
+/// with fewer than two there is no CI. Returns `None` without pairs, or if a figure is not above 0.
 #[must_use]
 pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     let positive = |value: f64| value > 0.0 && value.is_finite();
@@ -28,9 +27,8 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     Some(Estimate { mean: mean.exp(), ci95, n: logs.len() as u64 })
 }
 
-/// Pairs that would be enough for the interval of such a ratio to lie on one side of both bounds,
-/// if it stays where it is and as wide as its pairs vary; `None` where so many are nothing that
-/// anybody measures, or nothing is known of how they vary.
+/// Returns how many pairs are enough for the CI of such a ratio to lie on one side of both bounds, if the ratio and the
+/// variation of the pairs stay the same. Returns `None` if more than 1000 are needed or if the variation is unknown.
 #[must_use]
 pub fn pairs_wanted(ratio: &Estimate, bounds: [f64; 2]) -> Option<u64> {
     if ratio.n < 2 {
@@ -40,7 +38,7 @@ pub fn pairs_wanted(ratio: &Estimate, bounds: [f64; 2]) -> Option<u64> {
     let room = bounds.iter().map(|bound| (bound.ln() - mean).abs()).fold(f64::INFINITY, f64::min);
     let t = |n: f64| t_quantile(0.975, n - 1.0);
     let n = ratio.n as f64;
-    // What a pair varies by, from the interval.
+    // Standard deviation of a pair, derived from the CI.
     let spread = (ratio.ci95[1].ln() - ratio.ci95[0].ln()) / 2.0 / t(n) * n.sqrt();
     let enough = |pairs: f64| t(pairs) * spread / pairs.sqrt() < room;
     let mut pairs = n + 1.0;

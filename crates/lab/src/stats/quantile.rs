@@ -1,4 +1,4 @@
-//! Intervals of percentiles without assuming a distribution.
+//! Intervals of percentiles without an assumed distribution.
 
 use super::standard_error::{NORMAL_95, standard_error};
 use super::student_t::incomplete_beta;
@@ -7,34 +7,33 @@ use iogauge_model::result::Estimate;
 
 /// Probability left out on each side of an interval.
 const TAIL: f64 = 0.025;
-/// Variance of the binomial from which its normal approximation is within a rank or two.
+/// Variance of the binomial distribution from which its normal approximation is within one or two ranks.
 const NORMAL_FROM: f64 = 10_000.0;
 
-/// A percentile with its 95 % confidence interval.
+/// A percentile with its 95 % CI.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantileEstimate {
     /// The percentile, within 1/256.
     pub value_ns: u64,
-    /// Lower end; `None` where the sample is too small to have one.
+    /// Lower end; `None` if the sample is too small.
     pub low_ns: Option<u64>,
-    /// Upper end; `None` where the sample is too small to have one: the true percentile may lie
-    /// beyond everything seen.
+    /// Upper end; `None` if the sample is too small: the true percentile may lie beyond everything seen.
     pub high_ns: Option<u64>,
-    /// Number of independent latencies the interval rests on.
+    /// Number of independent latencies that the CI rests on.
     pub n_eff: f64,
 }
 
-/// A percentile of a histogram and its interval by order statistics: of *n* independent values
-/// the number below the true percentile is binomial, whatever the distribution, so that two ranks
-/// enclose it with the probability wanted.
+/// Returns a percentile of a histogram and its CI by order statistics: of *n* independent values, the number below the
+/// true percentile is binomial whatever the distribution, so two ranks enclose it with the required probability.
 ///
-/// `percent` is above 0 and below 100. `n_eff` is the number of independent values the histogram
-/// counts for ([`effective_ios`]), at most its count; ranks are found among so many and scaled to
-/// the count. `None` for an empty histogram.
+/// `percent` is above 0 and below 100. `n_eff` is the number of independent values that the histogram counts for
+/// ([`effective_ios`]), at most its count. Ranks are computed for `n_eff` values and scaled to the count. Returns
+/// `None` for an empty histogram.
 ///
-/// H. A. David, H. N. Nagaraja, Order Statistics, 7.1; J. Y. Le Boudec, Performance Evaluation of
-/// Computer and Communication Systems, 2.2. Cost: some 40 incomplete beta functions and three
-/// passes over the histogram, below 0.2 ms.
+/// H. A. David, H. N. Nagaraja, Order Statistics, 7.1; J. Y. Le Boudec, Performance Evaluation of Computer and
+/// Communication Systems, 2.2.
+///
+/// Cost: about 40 incomplete beta functions and three passes over the histogram, less than 0.2 ms.
 #[must_use]
 pub fn quantile(histogram: &Histogram, percent: f64, n_eff: f64) -> Option<QuantileEstimate> {
     let count = histogram.count();
@@ -44,7 +43,7 @@ pub fn quantile(histogram: &Histogram, percent: f64, n_eff: f64) -> Option<Quant
     let n_eff = n_eff.clamp(1.0, count as f64);
     let n = n_eff.floor();
     let p = percent / 100.0;
-    // The expected place of rank k of n among count values; k itself where n is the count.
+    // Expected rank, among `count` values, of rank k of n; k itself if n is the count.
     let place = |rank: f64| rank * (count as f64 + 1.0) / (n + 1.0);
     let low = low_rank(n, p).map(|rank| histogram.value_at_rank(place(rank).floor() as u64));
     let high = high_rank(n, p).map(|rank| histogram.value_at_rank(place(rank).ceil() as u64));
@@ -56,10 +55,9 @@ pub fn quantile(histogram: &Histogram, percent: f64, n_eff: f64) -> Option<Quant
     })
 }
 
-/// Number of independent latencies a histogram counts for: as many as would give its mean the
-/// error found from the series of its intervals, at most its count. 1 where that error is
-/// unknown. The clustering of tails may differ from that of the mean; this is the best that
-/// a histogram and its intervals tell.
+/// Returns the number of independent latencies that a histogram counts for: as many as would give its mean the error
+/// found from the series of its intervals, at most its count. Returns 1 if that error is unknown. Tails may cluster
+/// differently from the mean; a histogram and its intervals show no more than this.
 #[must_use]
 pub fn effective_ios(histogram: &Histogram, mean: &Estimate) -> f64 {
     let count = histogram.count() as f64;
@@ -68,19 +66,19 @@ pub fn effective_ios(histogram: &Histogram, mean: &Estimate) -> f64 {
     if error <= 0.0 { count } else { (stddev / error).powi(2).clamp(1.0, count) }
 }
 
-/// Probability that at least `rank` of `n` values lie below the percentile, 1 ≤ rank ≤ n.
+/// Returns the probability that at least `rank` of `n` values lie below the percentile, 1 ≤ rank ≤ n.
 fn at_least(rank: f64, n: f64, p: f64) -> f64 {
     incomplete_beta(rank, n - rank + 1.0, p)
 }
 
-/// Probability that at most `count` of `n` independent events with a probability of `p` happen: the binomial
-/// distribution. 1 where `count` is `n` or more.
+/// Returns the probability that at most `count` of `n` independent events of probability `p` occur (binomial
+/// distribution); 1 if `count` is at least `n`.
 #[must_use]
 pub fn at_most(count: u64, n: u64, p: f64) -> f64 {
     if count >= n { 1.0 } else { 1.0 - at_least(count as f64 + 1.0, n as f64, p) }
 }
 
-/// Largest rank whose value lies below the true percentile with probability 97.5 %.
+/// Returns the largest rank whose value lies below the true percentile with probability 97.5 %.
 fn low_rank(n: f64, p: f64) -> Option<f64> {
     let variance = n * p * (1.0 - p);
     if variance >= NORMAL_FROM {
@@ -90,7 +88,7 @@ fn low_rank(n: f64, p: f64) -> Option<f64> {
     (below >= 1.0).then_some(below)
 }
 
-/// Smallest rank whose value lies above the true percentile with probability 97.5 %.
+/// Returns the smallest rank whose value lies above the true percentile with probability 97.5 %.
 fn high_rank(n: f64, p: f64) -> Option<f64> {
     let variance = n * p * (1.0 - p);
     if variance >= NORMAL_FROM {
@@ -99,7 +97,7 @@ fn high_rank(n: f64, p: f64) -> Option<f64> {
     Some(first_rank(n, |rank| at_least(rank, n, p) <= TAIL)).filter(|rank| *rank <= n)
 }
 
-/// The first of the ranks 1 to `n` from which on `holds`, `n + 1` where it never does.
+/// Returns the first rank in 1 to `n` from which on `holds` is true; `n + 1` if there is none.
 fn first_rank(n: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (1.0, n + 1.0);
     while low < high {
@@ -148,7 +146,7 @@ mod tests {
         }
     }
 
-    /// True where the interval encloses the truth, to the histogram's resolution.
+    /// Returns true if the interval contains the truth, within the histogram's resolution.
     fn encloses(estimate: QuantileEstimate, truth: f64) -> bool {
         let above = |low: u64| low as f64 <= truth * (1.0 + 1.0 / 256.0);
         let below = |high: u64| high as f64 >= truth * (1.0 - 1.0 / 256.0);
@@ -167,8 +165,8 @@ mod tests {
         }
     }
 
-    /// Normal latencies around a level that wanders from interval to interval; all together are
-    /// normal with mean 1 ms and deviation 0.1 ms.
+    /// Normal latencies around a mean that varies from interval to interval. All together are normal with mean 1 ms and
+    /// standard deviation 0.1 ms.
     fn clustered(
         random: &mut Random,
         intervals: usize,

@@ -1,18 +1,20 @@
-//! Where a series has settled.
+//! The point at which a series has settled.
 
-/// Values averaged into one before the rule is applied.
+/// Number of values averaged into one before the rule is applied.
 const BATCH: usize = 5;
-/// Fewest batches the rule says anything about.
+/// Minimum number of batches for the rule.
 const MIN_BATCHES: usize = 8;
 
-/// Number of values to leave out at the beginning of a series, a multiple of 5: the rule MSER-5.
+/// Returns the number of values to leave out at the start of a series, a multiple of 5, by the rule MSER-5.
 ///
-/// Values are averaged in fives; the cut is where the mean of the rest has the smallest standard
-/// error, among cuts within the first half. `None` where the series is shorter than 40 values or
-/// the best cut is the last one allowed: then it had not settled when it ended.
+/// Values are averaged in fives. The cut is where the mean of the rest has the smallest standard error, among the cuts
+/// within the first half. Returns `None` if the series has fewer than 40 values, or if the best cut is the last one
+/// allowed: then the series had not settled.
 ///
-/// K. P. White, An effective truncation heuristic for bias reduction in simulation output,
-/// Simulation 69 (1997) 323–334. Cost: one pass.
+/// K. P. White, An effective truncation heuristic for bias reduction in simulation output, Simulation 69 (1997)
+/// 323–334.
+///
+/// Cost: one pass.
 #[must_use]
 pub fn mser5(series: &[f64]) -> Option<usize> {
     let batches: Vec<f64> =
@@ -22,7 +24,7 @@ pub fn mser5(series: &[f64]) -> Option<usize> {
     }
     let last_cut = batches.len() / 2;
     let mut best = (f64::INFINITY, last_cut);
-    // Backwards, so that mean and squares of the rest grow by one batch at a time (Welford).
+    // Backwards, so that the mean and the squares of the rest grow by one batch at a time (Welford).
     let (mut mean, mut squares) = (0.0, 0.0);
     for (taken, cut) in (0..batches.len()).rev().enumerate() {
         let count = (taken + 1) as f64;
@@ -30,7 +32,7 @@ pub fn mser5(series: &[f64]) -> Option<usize> {
         mean += off / count;
         squares += off * (batches[cut] - mean);
         let statistic = squares / (count * count);
-        // At equal worth more is kept.
+        // Of equally good cuts, the one that keeps more wins.
         if cut <= last_cut && statistic <= best.0 {
             best = (statistic, cut);
         }

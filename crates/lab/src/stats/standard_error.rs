@@ -1,14 +1,14 @@
-//! What an interval says of the standard error.
+//! Standard error of an estimate, from its interval.
 
 use super::student_t::t_quantile;
 use iogauge_model::result::Estimate;
 
-/// Standard normal quantile of a 95 % interval: half its width in standard errors.
+/// Quantile of the standard normal distribution for a 95 % interval: its half-width in standard errors.
 pub const NORMAL_95: f64 = 1.959_963_984_540_054;
 
-/// The standard error an estimate's 95 % interval was made from, which is one of Student's t with
-/// n − 1 degrees of freedom; `None` where n is less than 2 and nothing is known of it. Where the values
-/// depend on each other the interval has fewer degrees of freedom than n − 1, and the result is too large.
+/// Returns the standard error from which an estimate's 95 % CI was made, assuming Student's t with n − 1 degrees of
+/// freedom; `None` if n is less than 2 and the error unknown. If the values depend on each other, the CI has fewer
+/// degrees of freedom than n − 1, and the result is too large.
 #[must_use]
 pub fn standard_error(estimate: &Estimate) -> Option<f64> {
     let freedom = (estimate.n.checked_sub(1)?) as f64;

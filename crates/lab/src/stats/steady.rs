@@ -1,33 +1,30 @@
 //! The steady-state rule of the SNIA Solid State Storage Performance Test Specification.
 
-/// Rounds the rule looks at.
+/// Number of rounds that the rule applies to.
 pub const STEADY_ROUNDS: usize = 5;
 const RANGE_LIMIT: f64 = 0.20;
 const RISE_LIMIT: f64 = 0.10;
 
-/// What the rule finds in a window of rounds.
+/// Result of the rule for a window of rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyCheck {
     /// Mean of the rounds.
     pub mean: f64,
-    /// Largest less smallest round, relative to the mean.
+    /// Largest minus smallest round, relative to the mean.
     pub range: f64,
-    /// Rise of the least-squares line from the first round to the last, relative to the mean;
-    /// negative where it falls.
+    /// Rise of the least-squares line from the first round to the last, relative to the mean; negative if it falls.
     pub rise: f64,
 }
 
 impl SteadyCheck {
-    /// True where the range is at most 20 % of the mean and the line rises or falls by at most
-    /// 10 % of it.
+    /// Returns true if the range is at most 20 % of the mean and the line rises or falls by at most 10 % of it.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.range <= RANGE_LIMIT && self.rise.abs() <= RISE_LIMIT
     }
 }
 
-/// Applies the rule to five rounds, in order of time. A mean of 0 or below is never steady: range
-/// and rise are infinite then.
+/// Applies the rule to five rounds in order of time. A mean of 0 or less is never steady: range and rise are infinite.
 #[must_use]
 pub fn steady_state(rounds: &[f64; STEADY_ROUNDS]) -> SteadyCheck {
     let mean = rounds.iter().sum::<f64>() / STEADY_ROUNDS as f64;
@@ -36,14 +33,13 @@ pub fn steady_state(rounds: &[f64; STEADY_ROUNDS]) -> SteadyCheck {
     }
     let largest = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let smallest = rounds.iter().copied().fold(f64::INFINITY, f64::min);
-    // For five equidistant rounds Σ(x − x̄)² is 10, and the line runs over four gaps.
+    // For five equidistant rounds Σ(x − x̄)² is 10, and the line spans four gaps.
     let products: f64 = rounds.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]).map(|(y, x)| x * y).sum();
     let rise = products / 10.0 * (STEADY_ROUNDS - 1) as f64;
     SteadyCheck { mean, range: (largest - smallest) / mean, rise: rise / mean }
 }
 
-/// The first window of five rounds that is steady: the index of its last round and what the rule
-/// found there.
+/// Returns the first steady window of five rounds: the index of its last round, and the result of the rule.
 #[must_use]
 pub fn first_steady(rounds: &[f64]) -> Option<(usize, SteadyCheck)> {
     let windows = rounds.windows(STEADY_ROUNDS).filter_map(<[f64]>::first_chunk);

@@ -1,7 +1,7 @@
-//! Student's t distribution, and the incomplete beta function it and the binomial rest on.
+//! Student's t distribution, and the incomplete beta function that it and the binomial distribution use.
 
-/// Natural logarithm of the gamma function, `x` > 0, to about 1e-14 (Stirling's series with the
-/// argument raised above 10; Abramowitz & Stegun 6.1.41).
+/// Returns the natural logarithm of the gamma function for `x` > 0, to about 1e-14 (Stirling's series with the argument
+/// raised above 10; Abramowitz & Stegun 6.1.41).
 fn ln_gamma(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 6] =
         [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0];
@@ -21,9 +21,8 @@ fn ln_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + half_ln_tau + series - product.ln()
 }
 
-/// Regularised incomplete beta function I_x(a, b), a and b > 0, `x` from 0 to 1; error below
-/// 1e-12 for a and b up to a million or so (continued fraction 26.5.8 of Abramowitz & Stegun, by
-/// Lentz's method).
+/// Returns the regularised incomplete beta function I_x(a, b) for a and b > 0 and `x` from 0 to 1. The error is below
+/// 1e-12 for a and b up to about a million (continued fraction 26.5.8 of Abramowitz & Stegun, by Lentz's method).
 pub(super) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -31,7 +30,7 @@ pub(super) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast on this side only; the other by symmetry.
+    // The fraction converges fast on this side only. Symmetry gives the other side.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(b, a, 1.0 - x);
     }
@@ -41,7 +40,7 @@ pub(super) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 }
 
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    // Lentz's method divides by what may vanish: then by something tiny.
+    // Lentz's method divides by terms that may be zero; a tiny value replaces those.
     let nonzero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let (mut c, mut d) = (1.0, 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0)));
     let mut fraction = d;
@@ -65,11 +64,11 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     fraction
 }
 
-/// Probability that a t-distributed value does not exceed `t`; `df` > 0, not necessarily whole.
+/// Returns the probability that a t-distributed value does not exceed `t`; `df` > 0, not necessarily an integer.
 #[must_use]
 pub fn t_cdf(t: f64, df: f64) -> f64 {
     let square = t * t;
-    // Of the two equal forms the one that does not lose the small part.
+    // Of the two equivalent forms, the one that keeps the small part precise.
     let both_tails = if square < df {
         1.0 - incomplete_beta(0.5, df / 2.0, square / (df + square))
     } else {
@@ -78,15 +77,15 @@ pub fn t_cdf(t: f64, df: f64) -> f64 {
     if t > 0.0 { 1.0 - both_tails / 2.0 } else { both_tails / 2.0 }
 }
 
-/// The value a t-distributed one stays below with probability `p`; 0 < `p` < 1, `df` > 0.
+/// Returns the value that a t-distributed one does not exceed with probability `p`; 0 < `p` < 1, `df` > 0.
 ///
-/// Relative error below 1e-9. Cost: some 60 evaluations of [`t_cdf`], about 50 µs.
+/// The relative error is below 1e-9. Cost: about 60 evaluations of [`t_cdf`], about 50 µs.
 #[must_use]
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     if p < 0.5 {
         return -t_quantile(1.0 - p, df);
     }
-    // Bracket, then halve: the distribution is smooth and monotone, and this cannot go astray.
+    // Bracketing and bisection always converge here, because the distribution is smooth and monotone.
     let (mut low, mut high) = (0.0, 1.0);
     while t_cdf(high, df) < p && high < 1e15 {
         low = high;
@@ -110,7 +109,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
-        // NIST/SEMATECH e-Handbook 1.3.6.7.2 and closed forms for 1 and 2 degrees of freedom.
+        // NIST/SEMATECH e-Handbook 1.3.6.7.2, and closed forms for 1 and 2 degrees of freedom.
         for (p, df, expected) in [
             (0.975, 3.0, 3.182446),
             (0.975, 4.0, 2.776445),

@@ -1,11 +1,11 @@
-//! Series whose truth is known, by seed.
+//! Seeded series with known properties.
 
-/// A small generator (SplitMix64); good enough to test statistics with.
+/// A small random number generator (SplitMix64), good enough to test statistics.
 pub struct Random(u64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        // Neighbouring seeds must not give shifted copies of one sequence.
+        // Neighbouring seeds must not give shifted copies of the same sequence.
         let mut random = Self(seed.wrapping_mul(0xd134_2543_de82_ef95));
         random.0 = random.bits();
         random
@@ -19,24 +19,24 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Above 0 and below 1.
+    /// Returns a value above 0 and below 1.
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Standard normal (Box and Muller).
+    /// Returns a standard normal value (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Exponential with mean 1.
+    /// Returns an exponential value with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
-    /// `n` values of an AR(1) process in equilibrium: mean `mean`, standard deviation 1,
-    /// correlation `phi` between neighbours.
+    /// Returns `n` values of a stationary AR(1) process with mean `mean`, standard deviation 1, and correlation `phi`
+    /// between neighbours.
     pub fn ar1(&mut self, n: usize, mean: f64, phi: f64) -> Vec<f64> {
         let innovation = (1.0 - phi * phi).sqrt();
         let mut state = self.normal();
@@ -49,7 +49,7 @@ impl Random {
     }
 }
 
-/// Share of the seeds for which `holds`, in percent.
+/// Returns the share of the seeds for which `holds` is true, in percent.
 pub fn percent_of(seeds: u64, mut holds: impl FnMut(&mut Random) -> bool) -> f64 {
     let held = (0..seeds).filter(|seed| holds(&mut Random::new(*seed))).count();
     100.0 * held as f64 / seeds as f64

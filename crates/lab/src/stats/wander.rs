@@ -1,64 +1,65 @@
-//! How a rate wanders over time, and what that leaves open of another look at it.
+//! How a rate wanders over time, and how uncertain that makes other averages of it.
 //!
-//! The noise is taken for white noise and one slower kind: an Ornstein-Uhlenbeck process, flicker noise, a random
-//! walk, or white phase noise, which is made up for at once. A series seldom tells which of them it is, and how
-//! much there is of it. So each kind counts, in each of several sizes, by how likely it makes the Allan variances
-//! of the series: few windows of a length leave much open, and then intervals are wide.
+//! The noise is modelled as white noise and one slower kind: an Ornstein-Uhlenbeck process, flicker noise, a random
+//! walk, or white phase noise, which cancels at once. A series rarely shows which of these it contains and how much of
+//! it. So each kind counts, in each of several sizes, by its likelihood given the Allan variances of the series. A few
+//! windows of a length leave much open, and then intervals are wide.
 //!
-//! D. W. Allan, "Statistics of Atomic Frequency Standards", Proc. IEEE 54 (1966), 221-230; D. A. Howe, D. W.
-//! Allan, J. A. Barnes, "Properties of Signal Sources and Measurement Methods" (1981), for the overlapping
-//! estimate and the kinds of noise; J. A. Hoeting, D. Madigan, A. E. Raftery, C. T. Volinsky, "Bayesian Model
-//! Averaging: A Tutorial", Statistical Science 14 (1999), 382-417; J. W. Miller, D. B. Dunson, "Robust Bayesian
-//! Inference via Coarsening", J. American Statistical Association 114 (2019), 1113-1125.
+//! D. W. Allan, "Statistics of Atomic Frequency Standards", Proc. IEEE 54 (1966), 221-230; D. A. Howe, D. W. Allan, J.
+//! A. Barnes, "Properties of Signal Sources and Measurement Methods" (1981), for the overlapping estimate and the kinds
+//! of noise; J. A. Hoeting, D. Madigan, A. E. Raftery, C. T. Volinsky, "Bayesian Model Averaging: A Tutorial",
+//! Statistical Science 14 (1999), 382-417; J. W. Miller, D. B. Dunson, "Robust Bayesian Inference via Coarsening", J.
+//! American Statistical Association 114 (2019), 1113-1125.
 
 use super::student_t::{t_cdf, t_quantile};
 
-/// Correlation times of the processes, as parts of the series.
+/// Correlation times of the processes, as fractions of the length of the series.
 const TIMES: [f64; 8] = [1.0 / 80.0, 1.0 / 40.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
 /// Flicker noise is a sum of processes of equal variance, one for each doubling of the correlation time.
 const FLICKER_SHORTEST: f64 = 1.0 / 160.0;
 const FLICKER_PROCESSES: u32 = 12;
-/// The slower noise contributes so many times what white noise does to the average of the whole series.
+/// Ratios of the slow noise's contribution to that of white noise, for the average of the whole series: `RATIOS` values
+/// from `SMALLEST_RATIO` on.
 const SMALLEST_RATIO: f64 = 1.0 / 16.0;
 const RATIO_GROWTH: f64 = 4.0;
 const RATIOS: i32 = 9;
-/// How likely each kind of noise is before anything is seen of it, against 1 for a process of one correlation
-/// time, and how much what is seen counts.
+/// Prior weights of the kinds of noise, relative to 1 for a process of one correlation time, and the weight of the
+/// data.
 struct Prior {
     white_alone: f64,
     flicker: f64,
     walk: f64,
-    /// Each window counts as so much of one.
+    /// Each window counts as this fraction of one.
     windows: f64,
 }
 
-/// For the time that was observed.
+/// For the observed time.
 const OBSERVED: Prior = Prior { white_alone: 15.0, flicker: 4.0, walk: 4.0, windows: 1.0 };
-/// For what comes after it. No disk has exactly one of these kinds of noise, and a likelihood that takes the one that
-/// fits best for the truth is too sure of how it goes on.
+/// For the time after it. No disk has exactly one of these kinds of noise, and a likelihood that takes the best fit for
+/// the truth is too certain about the future.
 const LATER: Prior = Prior { white_alone: 5.0, flicker: 10.0, walk: 4.0, windows: 0.5 };
-/// The shortest window is so many times shorter than the series. Shorter ones would take stalls that come round for
-/// something that wanders.
+/// The length of the series divided by this is the shortest window. Shorter ones would mistake periodic stalls for
+/// wandering.
 const SHORTEST: usize = 48;
-/// Fewest ticks that tell anything.
+/// Minimum number of ticks.
 const FEWEST: usize = 16;
-/// What is less likely than this is left out.
+/// Models with a lower relative weight are left out.
 const UNLIKELY: f64 = 1e-6;
 
-/// A kind of noise beside white noise. Times are parts of the series.
+/// A kind of noise in addition to white noise. Times are fractions of the length of the series.
 #[derive(Debug, Clone, Copy)]
 enum Slow {
-    /// What comes back at once, as a stall does whose I/Os are made up for: it averages out faster than white
+    /// Deviations that cancel at once, such as a stall whose I/Os are caught up. This averages out faster than white
     /// noise.
     Phase,
-    /// An Ornstein-Uhlenbeck process of a correlation time.
+    /// An Ornstein-Uhlenbeck process with this correlation time.
     Process(f64),
     Flicker,
     Walk,
 }
 
 impl Slow {
-    /// All kinds, with how likely they are before anything is seen.
+    /// Returns all kinds with their prior weights.
     fn all(prior: &Prior) -> impl Iterator<Item = (Self, f64)> {
         let others = [(Self::Phase, 1.0), (Self::Flicker, prior.flicker), (Self::Walk, prior.walk)];
         TIMES.into_iter().map(|time| (Self::Process(time), 1.0)).chain(others)
@@ -68,7 +69,7 @@ impl Slow {
         (0..FLICKER_PROCESSES).map(|doubling| FLICKER_SHORTEST * f64::from(1 << doubling))
     }
 
-    /// Allan variance at a window length.
+    /// Returns the Allan variance at a window length.
     fn allan(self, length: f64) -> f64 {
         match self {
             Self::Phase => 3.0 / (length * length),
@@ -81,8 +82,8 @@ impl Slow {
         }
     }
 
-    /// Variance of the difference between the averages of two windows. Both are `length` long, and the second starts
-    /// `apart` after the first. `apart` is at least `length`.
+    /// Returns the variance of the difference between the averages of two windows. Both are `length` long, and the
+    /// second starts `apart` after the first. `apart` is at least `length`.
     fn difference(self, length: f64, apart: f64) -> f64 {
         match self {
             // Adjacent windows share an edge; others do not.
@@ -101,8 +102,8 @@ impl Slow {
         }
     }
 
-    /// Variance of the average of the series about the long-run average. A random walk has none: it counts as
-    /// its average against the middle of the series.
+    /// Returns the variance of the average of the series about the long-run average. A random walk has no long-run
+    /// average: its value in the middle of the series takes its place.
     fn error(self) -> f64 {
         match self {
             Self::Phase => 2.0,
@@ -112,25 +113,25 @@ impl Slow {
         }
     }
 
-    /// Variance of the average of a process.
+    /// Returns the variance of the average of a process.
     fn own(time: f64) -> f64 {
         2.0 * time * (1.0 - time * (1.0 - (-1.0 / time).exp()))
     }
 }
 
-/// White noise and a slower one.
+/// White noise and a slower kind.
 #[derive(Debug, Clone, Copy)]
 struct Noise {
-    /// Variance of the average of the series by white noise alone.
+    /// Variance of the average of the series due to white noise alone.
     white: f64,
-    /// What the slower one adds, to an Allan variance of 1 over the whole series.
+    /// The slower kind, and its Allan variance over the whole series relative to that of the white noise.
     slow: Option<(Slow, f64)>,
     /// Probability.
     weight: f64,
 }
 
 impl Noise {
-    /// A variance, by that of white noise and of the slower kind, both for a variance of 1.
+    /// Returns a variance from that of white noise and that of the slower kind, each for noise of variance 1.
     fn variance(&self, white: f64, slow: impl Fn(Slow) -> f64) -> f64 {
         let slower = self.slow.map_or(0.0, |(kind, ratio)| ratio * slow(kind) / kind.allan(1.0));
         self.white * (white + slower)
@@ -144,23 +145,23 @@ impl Noise {
 /// The Allan variance at a window length.
 #[derive(Debug, Clone, Copy)]
 struct Allan {
-    /// In parts of the series.
+    /// As a fraction of the length of the series.
     length: f64,
     variance: f64,
-    /// Independent pairs of windows, about.
+    /// Approximate number of independent pairs of windows.
     pairs: f64,
 }
 
-/// A difference of mean 0, whose variance is known as far as the noise is.
+/// A difference with mean 0, whose variance is as uncertain as the noise.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// Variances with their probabilities, ascending.
+    /// Variances with their probabilities, in ascending order.
     variances: Vec<(f64, f64)>,
     degrees: f64,
 }
 
 impl Difference {
-    /// Standard deviation; as likely more as less.
+    /// Returns the median of the standard deviation.
     #[must_use]
     pub fn typical(&self) -> f64 {
         let mut sum = 0.0;
@@ -171,16 +172,16 @@ impl Difference {
         half.map_or(0.0, |(variance, _)| variance.sqrt())
     }
 
-    /// What the difference does not exceed, in either direction, with a probability between 0 and 1, were its
-    /// variance the typical one.
+    /// Returns what the difference does not exceed, in either direction, with a probability between 0 and 1, if its
+    /// variance is the median one.
     #[must_use]
     pub fn typical_half_width(&self, probability: f64) -> f64 {
         t_quantile(0.5 + probability / 2.0, self.degrees) * self.typical()
     }
 
-    /// What the difference does not exceed, in either direction, with a probability between 0 and 1.
+    /// Returns what the difference does not exceed, in either direction, with a probability between 0 and 1.
     ///
-    /// Cost: some milliseconds.
+    /// Cost: a few milliseconds.
     #[must_use]
     pub fn half_width(&self, probability: f64) -> f64 {
         let within = |half: f64| -> f64 {
@@ -209,7 +210,7 @@ impl Difference {
     }
 }
 
-/// Kinds of noise with their probabilities.
+/// Models of the noise with their probabilities.
 #[derive(Debug, Clone)]
 struct Noises {
     each: Vec<Noise>,
@@ -235,7 +236,7 @@ impl Noises {
         });
         let mut each: Vec<Noise> = likely.collect();
         if each.iter().any(|noise| noise.white <= 0.0) {
-            // A constant.
+            // The series is constant.
             each = vec![Noise { white: 0.0, slow: None, weight: 0.0 }];
         }
         let most = each.iter().map(|noise| noise.weight).fold(f64::NEG_INFINITY, f64::max);
@@ -246,7 +247,7 @@ impl Noises {
         Self { each, degrees }
     }
 
-    /// A difference that has this variance by each kind.
+    /// Returns a difference whose variance `variance` gives for each model.
     fn difference(&self, variance: impl Fn(&Noise) -> f64) -> Difference {
         let each = self.each.iter().map(|noise| (variance(noise), noise.weight));
         let mut variances: Vec<(f64, f64)> = each.collect();
@@ -255,7 +256,7 @@ impl Noises {
     }
 }
 
-/// What a series tells of its noise.
+/// What a series shows about its noise.
 #[derive(Debug, Clone)]
 pub struct Wander {
     ticks: f64,
@@ -264,9 +265,9 @@ pub struct Wander {
 }
 
 impl Wander {
-    /// Looks at a series of figures at equal distances; `None` where it is too short.
+    /// Analyses a series of values at equal distances in time. Returns `None` if it is too short.
     ///
-    /// Cost: about a hundred kinds of noise at half a dozen window lengths.
+    /// Cost: about a hundred models at half a dozen window lengths.
     #[must_use]
     pub fn of(series: &[f64]) -> Option<Self> {
         if series.len() < FEWEST {
@@ -277,7 +278,7 @@ impl Wander {
         Some(Self { ticks: series.len() as f64, seen, observed })
     }
 
-    /// Allan deviation at a window length, in ticks.
+    /// Returns the Allan deviation at a window length, in ticks.
     #[must_use]
     pub fn deviation(&self, ticks: f64) -> f64 {
         let length = ticks / self.ticks;
@@ -285,27 +286,26 @@ impl Wander {
         each.map(|noise| noise.weight * noise.allan(length)).sum::<f64>().sqrt()
     }
 
-    /// The standard deviation that [`Self::neighbours`] would have at the length of the series if its ticks were
-    /// independent.
+    /// Returns the standard deviation that [`Self::neighbours`] would have at the length of the series if its ticks
+    /// were independent.
     #[must_use]
     pub fn white(&self) -> f64 {
         self.deviation(1.0) * (2.0 / self.ticks).sqrt()
     }
 
-    /// How far the average of the series is off the long-run average.
+    /// Returns the error of the average of the series relative to the long-run average.
     #[must_use]
     pub fn mean_error(&self) -> Difference {
         self.observed.difference(|noise| noise.variance(1.0, Slow::error))
     }
 
-    /// The difference between the averages of two windows of so many ticks that follow each other, in the time
-    /// observed.
+    /// Returns the difference between the averages of two consecutive windows of `ticks` each, in the observed time.
     #[must_use]
     pub fn neighbours(&self, ticks: f64) -> Difference {
         self.observed.difference(|noise| 2.0 * noise.allan(ticks / self.ticks))
     }
 
-    /// The difference between the averages of two windows in the time observed. Both are `ticks` long, and the
+    /// Returns the difference between the averages of two windows in the observed time. Both are `ticks` long, and the
     /// second starts `apart_ticks` after the first.
     #[must_use]
     pub fn apart(&self, ticks: f64, apart_ticks: f64) -> Difference {
@@ -315,8 +315,8 @@ impl Wander {
             .difference(|noise| noise.variance(2.0 / length, |slow| slow.difference(length, apart)))
     }
 
-    /// The difference between the average of the series and that of a later one, as long, which begins so many
-    /// ticks after it began; no fewer than the series is long. Cost: that of [`Self::of`].
+    /// Returns the difference between the average of the series and that of a later one of the same length. That starts
+    /// `apart_ticks` after the start of the series, at least the length of the series. Cost: that of [`Self::of`].
     #[must_use]
     pub fn next(&self, apart_ticks: f64) -> Difference {
         let apart = (apart_ticks / self.ticks).max(1.0);
@@ -325,7 +325,7 @@ impl Wander {
     }
 }
 
-/// Overlapping Allan variances at window lengths that double, up to half of the series.
+/// Returns overlapping Allan variances at window lengths that double, up to half of the series.
 fn allan_variances(series: &[f64]) -> Vec<Allan> {
     let mut sums = vec![0.0];
     sums.extend(series.iter().scan(0.0, |sum, value| {
@@ -360,15 +360,15 @@ mod tests {
         series.iter().sum::<f64>() / series.len() as f64
     }
 
-    /// An Ornstein-Uhlenbeck process of this correlation time, in ticks.
+    /// Returns an Ornstein-Uhlenbeck process with this correlation time, in ticks.
     fn process(random: &mut Random, ticks: f64, length: usize) -> Vec<f64> {
         random.ar1(length, 0.0, if ticks > 0.0 { (-1.0 / ticks).exp() } else { 0.0 })
     }
 
     #[test]
     fn the_next_average_lies_within_its_interval() {
-        // Eighty ticks leave open whether there is something slower than they show, and most of all where it
-        // comes and goes within a few of them.
+        // Eighty ticks do not rule out slower noise, so intervals are wide, most of all if the noise varies within a
+        // few ticks.
         for (ticks, widest) in [(0.0, 2.0), (1.0, 3.6), (4.0, 2.6), (12.0, 2.3)] {
             let (mut widths, mut squares) = (Vec::new(), 0.0);
             let percent = percent_of(1000, |random| {
@@ -399,7 +399,7 @@ mod tests {
         }
     }
 
-    /// A device that stalls each second is no less sure for it.
+    /// Stalls that occur every second do not make the mean less certain.
     #[test]
     fn what_is_made_up_for_at_once_does_not_wander() {
         let mut random = Random::new(3);
@@ -410,7 +410,7 @@ mod tests {
         assert!(of(&stalls) < 2.0 * of(&noise), "{} {}", of(&stalls), of(&noise));
     }
 
-    /// Two averages that follow each other differ by twice the Allan variance.
+    /// The variance of the difference between consecutive averages is twice the Allan variance.
     #[test]
     fn neighbours_differ_as_the_allan_variance_says() {
         for (kind, _) in Slow::all(&OBSERVED) {

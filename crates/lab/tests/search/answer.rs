@@ -1,4 +1,4 @@
-//! The answer of a search, its row of the curve, and its interval say the same.
+//! The answer of a search, its row of the curve, and its interval agree.
 
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
@@ -10,7 +10,7 @@ use iogauge_model::limit::Metric;
 use iogauge_model::load::{ArrivalProcess, EngineKind};
 use iogauge_model::result::{CurvePoint, LimitValue, StoppedBy};
 
-/// Devices whose windows disagree: they stall, come to other levels, or spread widely.
+/// Devices whose windows disagree: they stall, have performance shifts, or vary widely.
 const DEVICES: &[&str] = &[
     "channels=8,service=100us",
     "channels=4,service=1ms,dist=lognormal:1.5",
@@ -26,14 +26,14 @@ fn find(device: &str, seed: u64, plan: &SearchPlan) -> SearchOutcome {
     find_until(device, seed, plan, u32::MAX)
 }
 
-/// Interrupts a search after so many looks at its status.
+/// Interrupts a search after a number of status calls.
 #[derive(Default)]
 struct Impatient {
     left: u32,
     interrupt: Interrupt,
-    /// Loads of whole holds that broke a limit at the present level.
+    /// Loads of whole confirmations that broke a limit since the last performance shift.
     broken_confirmations: Vec<f64>,
-    /// What was left when a search went up from a hold.
+    /// Value of `left` when a search went up from a confirmation.
     left_at_going_up: Option<u32>,
     offers_rates: bool,
 }
@@ -57,7 +57,7 @@ impl Observer for Impatient {
             Decision::Measured(point) => {
                 let is_rate = point.rate_iops.is_some();
                 if is_rate && !std::mem::replace(&mut self.offers_rates, true) {
-                    // The closed loop in front is over.
+                    // The closed-loop search at the beginning has ended.
                     self.broken_confirmations.clear();
                 }
                 let load = point.rate_iops.unwrap_or(f64::from(point.queue_depth));
@@ -68,7 +68,7 @@ impl Observer for Impatient {
                 self.left_at_going_up = Some(self.left);
                 return;
             }
-            // Noise had broken it.
+            // Noise had broken them.
             Decision::Next(Next { queue_depth, why: Why::Higher }) => {
                 return self
                     .broken_confirmations
@@ -77,7 +77,7 @@ impl Observer for Impatient {
             _ => return,
         };
         if phase == Phase::Confirming && seconds > 0.24 {
-            // A hold that goes on may keep in the end what it broke at first.
+            // A confirmation that continues may keep the limits that it broke at first.
             self.broken_confirmations.retain(|broken| *broken != load);
             self.broken_confirmations.extend((!met).then_some(load));
         }
@@ -124,7 +124,7 @@ fn assert_one_answer(found: &SearchOutcome, what: &str) {
     let [low, high] = answer.iops.ci95;
     assert!((low..=high).contains(&row.iops.mean), "{what}: {:?}", answer.iops);
     assert!(row.queue_depth_achieved <= f64::from(row.queue_depth) * 1.02, "{what}: {row:?}");
-    // What says that no limit was in the way has none broken above.
+    // If no limit stopped the search, none is broken above the answer.
     let no_limit = [StoppedBy::MaxDepth, StoppedBy::Saturated, StoppedBy::QueueFull];
     let is_closed = answer.rate_iops.is_none();
     if is_closed && answer.met && no_limit.contains(&answer.stopped_by) {
@@ -139,7 +139,7 @@ fn assert_one_answer(found: &SearchOutcome, what: &str) {
     }
 }
 
-/// Fails where a percentile of all I/Os has two intervals.
+/// Fails if a percentile of all I/Os has two different intervals.
 fn assert_intervals_agree(row: &CurvePoint, what: &str) {
     let of_limit = row.limits.iter().find(|l| l.limit.statistic() == "p99");
     let (Some(limit), Some(all)) = (of_limit, row.latency_ns.percentiles_ci95) else { return };
@@ -169,7 +169,7 @@ fn the_answer_is_a_row_of_its_curve() {
     }
 }
 
-/// The largest depth lies right at the limit, so that some holds break what a short window kept.
+/// The maximum queue depth lies at the limit, so some confirmations break what a short window kept.
 #[test]
 fn a_limit_that_a_confirmation_breaks_ends_the_search() {
     let mut ended_by_a_confirmation = 0;
@@ -260,7 +260,7 @@ fn an_interrupted_search_is_not_above_a_confirmation_that_broke() {
     assert!(after_broken > 20, "{after_broken}");
 }
 
-/// A finished hold is better than the beginning of the next one.
+/// A finished confirmation takes precedence over the beginning of the next one.
 #[test]
 fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
     let device = "channels=2,service=1ms,gc=every:200ms,stall:60ms";
@@ -285,7 +285,7 @@ fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
     assert!(went_up > 0);
 }
 
-/// Depth 1 breaks the limit in every window. The first ends after 200 looks at most.
+/// Queue depth 1 breaks the limit in every window. The first ends after at most 200 status calls.
 #[test]
 fn an_interrupted_window_that_broke_a_limit_is_kept() {
     let limits = vec!["mean<=10ms".parse().unwrap()];
@@ -297,7 +297,7 @@ fn an_interrupted_window_that_broke_a_limit_is_kept() {
     }
 }
 
-/// No depth that was once seen to break a maximum is below the answer.
+/// No queue depth that ever broke a maximum is at or below the answer's.
 #[test]
 fn a_maximum_that_was_seen_is_not_forgotten() {
     let cases: [(&str, &[&str]); 3] = [
@@ -309,7 +309,7 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
         let (mut broken, mut given) = (0, 0);
         for seed in 1..=12 {
             let limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
-            // Half a minute is too short to tell late I/Os that come now and then from those of more depth.
+            // Half a minute is too short to distinguish occasional late I/Os from those due to queue depth.
             let plan = SearchPlan { limits, budget_ns: 120_000_000_000, ..SearchPlan::default() };
             let mut seen = Seen::default();
             let found = find_seen(device, seed, &plan, &mut seen);
@@ -326,7 +326,7 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
     }
 }
 
-/// Stalls between two windows, and in those of smaller depths after the hold, are seen as well.
+/// Stalls between two windows are seen, and so are those at smaller queue depths after the confirmation.
 #[test]
 fn a_maximum_takes_longer_than_the_time_between_stalls() {
     let cases = [("every:3s,stall:500ms", 10, 50), ("every:1s,stall:200ms", 3, 50)];
@@ -345,7 +345,7 @@ fn a_maximum_takes_longer_than_the_time_between_stalls() {
     }
 }
 
-/// Stalls that come now and then, whatever the depth, are not the depth's.
+/// Stalls that occur occasionally at any queue depth are not due to the queue depth.
 #[test]
 fn a_confirmation_between_two_stalls_does_not_prove_a_maximum() {
     for device in ["channels=64,service=1ms,dist=const", "channels=8,service=1ms"] {
@@ -361,11 +361,11 @@ fn a_confirmation_between_two_stalls_does_not_prove_a_maximum() {
     }
 }
 
-/// What a search decided until its last hold ended: after it only the curve is completed.
+/// Decisions of a search up to the end of its last confirmation. After that only the curve is completed.
 #[derive(Debug, Default)]
 struct Seen {
     confirmations_that_broke: u32,
-    /// Depths at which a maximum was over its bound.
+    /// Queue depths at which a maximum was over its bound.
     maximum_broken: Vec<u32>,
     later: Vec<u32>,
 }

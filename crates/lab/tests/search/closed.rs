@@ -1,4 +1,4 @@
-//! The search for a depth.
+//! The search for a queue depth.
 
 use crate::close;
 use iogauge_io::targets::Intent;
@@ -15,7 +15,7 @@ pub fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan))
     find_of(Pattern::RandRead, device, limits, change)
 }
 
-/// A search with a load of another pattern.
+/// Runs a search with a load of another pattern.
 pub fn find_of(
     rw: Pattern,
     device: &str,
@@ -55,10 +55,10 @@ fn a_point_that_a_pause_spoilt_is_measured_again() {
         close(found.answer.iops.mean, 80_000.0, 3.0);
         assert_eq!(found.pauses.repeats, times, "{pause}");
         assert!(found.pauses.paused.times >= u64::from(times), "{:?}", found.pauses);
-        // No I/O outstanding over a pause is in any figure.
+        // No I/O that was outstanding during a pause is in any figure.
         let max_ns = found.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
         assert!(max_ns < 20_000_000, "{max_ns}");
-        // Spoilt points are given back to the budget, and pauses are no part of it.
+        // Spoilt points and pauses do not count towards the budget.
         let spent = found.measured_seconds - found.spoilt_seconds;
         assert!((10.0..=30.3).contains(&spent), "{spent}");
         assert!(found.spoilt_seconds > 0.0);
@@ -86,7 +86,7 @@ fn every_point_of_a_curve_obeys_littles_law() {
     }
 }
 
-/// I/Os of one depth that come back while another is measured are neither's.
+/// I/Os of one queue depth that complete while another is measured count for neither.
 #[test]
 fn no_window_has_ios_of_another_depth() {
     for (device, limit) in [
@@ -102,7 +102,7 @@ fn no_window_has_ios_of_another_depth() {
             for point in &found.curve {
                 let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
                 let share = by_law / f64::from(point.queue_depth);
-                // A window of few I/Os has those under way at its ends.
+                // With few I/Os, those in progress at both ends of the window make a difference.
                 let off = 0.1 + 3.0 / (point.latency_ns.n as f64).sqrt();
                 assert!((1.0 - off..=1.0 + off).contains(&share), "{device} {limit}: {point:?}");
                 assert!(
@@ -142,7 +142,7 @@ fn a_search_ends_where_ios_begin_to_fail() {
 fn constant_service_is_found_to_the_last_depth() {
     let searched = find("channels=4,service=200us,dist=const", &["mean<=2ms"], |_| {});
     let answer = &searched.found.answer;
-    // R(N) = N·s/c: 2 ms is met with 40 I/Os and not with 41.
+    // R(N) = N·s/c: 40 I/Os keep 2 ms, and 41 do not.
     assert_eq!((answer.queue_depth, answer.met), (40, true));
     close(answer.iops.mean, 20_000.0, 0.1);
 }
@@ -155,7 +155,7 @@ fn the_tightest_of_several_limits_decides() {
     assert!(both.latency_ns.p99 <= 5_000_000 && both.latency_ns.mean <= 10e6);
 }
 
-/// Keeps what a search decided.
+/// Collects the decisions of a search.
 #[derive(Default)]
 struct Listener(Vec<Decision>);
 
@@ -167,7 +167,7 @@ impl Observer for Listener {
     }
 }
 
-/// A search with all that it decided.
+/// Runs a search and returns its decisions as well.
 fn listen(device: &str, plan: &SearchPlan) -> (SearchOutcome, Vec<Decision>) {
     let rig = Rig::open(device, Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
@@ -190,7 +190,7 @@ fn assert_judged_by_its_interval(judgement: &Judgement) {
     assert_eq!(judgement.verdict, wanted, "{judgement:?}");
 }
 
-/// The points a decision names are among those known, and did what it says they did.
+/// Checks that the points named by a decision are known and gave what it says.
 fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
     let is_known = |queue_depth| known.iter().any(|(known, _)| *known == queue_depth);
     let based = match next.why {
@@ -262,7 +262,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
                     decided = Some(*queue_depth);
                     confirmed = Some(*queue_depth);
                 }
-                // What was known before no longer counts, but for the point that shows it.
+                // Earlier points no longer count, except the one that shows the shift.
                 Decision::PerformanceShift { .. } => drop(known.drain(..known.len() - 1)),
                 Decision::Drained { .. } | Decision::Budget { .. } => {}
                 open => panic!("{device}: {open:?}, in a closed loop"),
@@ -287,7 +287,7 @@ fn a_search_that_held_with_care_goes_up_where_there_is_room() {
             };
             went_up += 1;
             higher += u32::from(found.answer.queue_depth == *queue_depth);
-            // What was held before stands where the deeper one fails.
+            // If the larger queue depth fails, the confirmed one remains the answer.
             assert!(
                 found.answer.met && found.answer.queue_depth >= *confirmed,
                 "seed {seed}: {decision:?}"
@@ -339,7 +339,7 @@ fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
             assert!(is_close, "{device}: {} and {}", knee.queue_depth, next.queue_depth);
         }
     }
-    // All channels are busy from as many I/Os on.
+    // From this number of I/Os on, all channels are busy.
     let knee = find("channels=50,service=400us", &["mean<=20ms"], |_| {}).found.knee.unwrap();
     close(f64::from(knee.queue_depth), 50.0, 15.0);
 }
@@ -377,7 +377,7 @@ fn no_search_exceeds_its_budget() {
         for budget_s in [2, 5] {
             let found =
                 find(device, &["p99<=20ms"], |p| p.budget_ns = budget_s * 1_000_000_000).found;
-            // A tick and the draining of the last depth come on top.
+            // A tick and the draining of the last queue depth add to the budget.
             let allowed = budget_s as f64 * 1.02 + 0.3;
             assert!(found.measured_seconds <= allowed, "{device}: {} s", found.measured_seconds);
         }
@@ -398,13 +398,13 @@ fn an_interrupted_search_says_so() {
 
 #[test]
 fn burst_credits_and_full_caches_do_not_make_the_answer() {
-    // 64 channels of 350 µs would do 180,000; the cap allows 3000 once 60,000 credits are gone.
+    // 64 channels of 350 µs would give 180,000 IOPS. The cap allows 3000 once 60,000 credits are used up.
     let answer = find("cloud-volume", &["mean<=10ms"], |_| {}).found.answer;
     close(answer.iops.mean, 3_000.0, 3.0);
     assert!(answer.met);
 }
 
-/// The credits end within the first stretch of the hold, which breaks the limit then.
+/// The credits run out within the first stretch of the confirmation, which then breaks the limit.
 #[test]
 fn what_a_target_gave_before_it_changed_is_no_noise() {
     for limit in ["mean<=2ms", "mean<=4ms", "p99<=10ms"] {
@@ -428,8 +428,8 @@ fn a_search_ends_where_every_io_fails() {
     }
 }
 
-/// One in a hundred is written, and a write takes five times as long: some windows of a hundred writes break the
-/// limit by chance, which the device keeps.
+/// One I/O in a hundred is a write, and a write takes five times as long. By chance, some windows of a hundred writes
+/// break the limit, which the device keeps.
 #[test]
 fn few_ios_that_break_a_limit_do_not_make_it_unattainable() {
     let device = "channels=8,service=200us,dist=exp,write_service=1ms";

@@ -1,4 +1,4 @@
-//! The search against devices whose truth is known, in virtual time.
+//! Tests the search on devices with a known capacity, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod answer;

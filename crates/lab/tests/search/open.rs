@@ -1,4 +1,4 @@
-//! The search for a rate, against Erlang's formulas.
+//! The search for a rate, compared with Erlang's formulas.
 
 use crate::close;
 use crate::closed::find_of;
@@ -51,7 +51,7 @@ fn a_rate_that_a_pause_spoilt_is_measured_again() {
     }
 }
 
-/// Highest rate at which an M/M/c queue answers within a mean time, in seconds.
+/// Returns the highest rate at which an M/M/c queue answers within a mean time, in seconds.
 fn highest_rate(servers: u32, service: f64, mean: f64) -> f64 {
     let queue = Queue { servers, service };
     queue.highest_rate(|rate| queue.mean(rate) <= mean)
@@ -63,7 +63,7 @@ fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
         let truth = highest_rate(channels, f64::from(service_us) / 1e6, f64::from(mean_us) / 1e6);
         for seed in 1..=3 {
             let device = format!("channels={channels},service={service_us}us,seed={seed}");
-            // A thousand I/Os per second tell little in half a minute.
+            // A thousand I/Os per second give little information in half a minute.
             let budget_s = if channels == 1 { 300 } else { 30 };
             let limit = format!("mean<={mean_us}us");
             let searched = find(&device, &limit, |p| p.budget_ns = budget_s * 1_000_000_000);
@@ -72,7 +72,7 @@ fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
             assert!(matches!(answer.stopped_by, StoppedBy::Limit | StoppedBy::Budget));
             close(answer.rate_iops.unwrap(), truth, 4.0);
             close(answer.iops.mean, answer.rate_iops.unwrap(), 3.0);
-            // Nothing waits before the device: its own queue is part of the service time.
+            // Nothing waits in front of the device: its own queue is part of the service time.
             close(answer.service_ns.unwrap().mean, answer.latency_ns.mean, 0.1);
             assert!(answer.latency_ns.mean <= f64::from(mean_us) * 1e3);
             assert!(searched.caveats.is_empty(), "{:?}", searched.caveats);
@@ -89,7 +89,7 @@ fn the_curve_is_one_of_rates() {
         assert_eq!((point.queue_depth, point.backlog_max), (16_384, Some(0)));
         assert!(point.latency_ns.mean >= point.service_ns.unwrap().mean * 0.999);
         close(point.offered_iops.unwrap(), point.rate_iops.unwrap(), 5.0);
-        // No answer leaves arrivals behind.
+        // An answer does not leave arrivals behind.
         assert!(!point.met || point.iops.mean >= 0.96 * point.rate_iops.unwrap());
     }
     assert!(found.measured_seconds <= 31.0, "{}", found.measured_seconds);
@@ -97,7 +97,7 @@ fn the_curve_is_one_of_rates() {
 
 #[test]
 fn arrivals_that_wait_for_room_are_told() {
-    // Four I/Os outstanding of a device that would take eight: the rest waits before it.
+    // Four I/Os may be outstanding on a device that would take eight; the others wait in front of it.
     let searched = find("channels=8,service=100us", "mean<=300us", |p| p.max_depth = 4);
     let answer = &searched.found.answer;
     close(answer.rate_iops.unwrap(), highest_rate(4, 100e-6, 300e-6), 3.0);
@@ -121,7 +121,7 @@ fn a_limit_under_the_service_time_is_unattainable() {
     close(answer.latency_ns.mean, 1e6, 1.0);
 }
 
-/// One I/O at a time fills the cache, and breaks the limit; arrivals that leave it room do not.
+/// One I/O at a time fills the cache and breaks the limit. Arrivals that leave it room do not.
 #[test]
 fn what_only_the_closed_loop_breaks_is_not_unattainable() {
     let device = "channels=1,service=300us,cache=1m,cache_service=20us,destage=2MB/s";
@@ -131,7 +131,7 @@ fn what_only_the_closed_loop_breaks_is_not_unattainable() {
     });
     let answer = searched.found.answer;
     assert!(answer.met && answer.stopped_by != StoppedBy::Unattainable, "{answer:?}");
-    // What the cache is emptied by.
+    // Rate at which the cache is emptied.
     let [low, high] = answer.iops.ci95;
     assert!((low..high).contains(&(2e6 / 4096.0)), "{answer:?}");
 }
@@ -146,7 +146,7 @@ fn an_interrupted_search_says_so() {
     assert!(found.answer.is_empty() && found.answer.rate_iops.is_some() && found.curve.is_empty());
 }
 
-/// A tenth of all arrivals meets a stall of 100 ms, at any rate.
+/// A tenth of all arrivals encounters a stall of 100 ms, at any rate.
 #[test]
 fn a_handful_of_ios_keeps_no_percentile() {
     for seed in 1..=8 {

@@ -1,4 +1,4 @@
-//! A depth that the queue in front of the target does not hold is none.
+//! A queue depth that does not fit into the queue in front of the target does not count.
 
 use crate::close;
 use crate::closed::find;
@@ -42,7 +42,7 @@ fn a_limit_that_breaks_before_ends_it_first() {
     assert_eq!(*answer, without, "a queue that is never full changes nothing");
 }
 
-/// A pool whose target takes no more than so many I/Os at a time, and does not say so.
+/// A pool whose target takes at most `most` I/Os at a time without reporting this.
 struct Bounded {
     pool: VirtualPool,
     most: u32,

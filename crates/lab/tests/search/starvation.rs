@@ -1,4 +1,4 @@
-//! What a client does that lacks processor time is not the target's doing.
+//! What a client does while it lacks processor time is not attributed to the target.
 
 use crate::close;
 use crate::closed::find;
@@ -20,7 +20,7 @@ fn client_starved() {
         let device = format!("{DEVICE},starve=every:2s,for:100ms,seed={seed}");
         let searched = find(&device, &["p99<=2ms"], |_| {});
         let answer = &searched.found.answer;
-        // As if nothing had been.
+        // The same as without starvation.
         assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::Limit), "{answer:?}");
         close(answer.iops.mean, quiet.found.answer.iops.mean, 3.0);
         close(f64::from(answer.queue_depth), f64::from(quiet.found.answer.queue_depth), 5.0);

@@ -1,7 +1,6 @@
-//! The search against devices whose truth is known, many seeds each, in virtual time.
+//! Tests the search on devices with a known capacity, with many seeds each, in virtual time.
 //!
-//! `make test` takes a quick set; `make truth` takes the full one and prints the table that stands
-//! in docs/search.md.
+//! `make test` runs a quick set. `make truth` runs the full set and prints the tables of docs/search.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod noise;
@@ -24,18 +23,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use table::{Outcome, Row};
 
-/// Seeds per scenario: the full set with `IOGAUGE_TRUTH_SEEDS=400`.
+/// Number of seeds per scenario; `IOGAUGE_TRUTH_SEEDS=400` selects the full set.
 fn seeds() -> usize {
     let asked = std::env::var("IOGAUGE_TRUTH_SEEDS").ok();
     asked.map_or(4, |text| text.parse().expect("IOGAUGE_TRUTH_SEEDS is a number"))
 }
 
-/// Seeds per scenario of an open loop, whose searches see ten times as many I/Os.
+/// Number of seeds per open-loop scenario. Those searches have ten times as many I/Os.
 fn seeds_of_open_loops() -> usize {
     seeds().div_ceil(2)
 }
 
-/// Does something for every index on all processors.
+/// Runs a function for every index on all processors.
 fn on_all_processors<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
@@ -112,7 +111,7 @@ fn open_loop_answers_lie_at_the_truth() {
     compare(OPEN, seeds_of_open_loops());
 }
 
-/// What a search under a mean of `limit` says against a device, by the caveats it comes with.
+/// Returns the caveats of a search with the limit `limit` on a device.
 fn doubts(device: &str, limit: &str, seed: usize) -> Vec<CaveatCode> {
     let rig = Rig::open(device, Intent::default()).expect("a device");
     let load = Load { engine: EngineKind::Sim, seed: seed as u64 + 1, ..Load::default() };
@@ -123,8 +122,8 @@ fn doubts(device: &str, limit: &str, seed: usize) -> Vec<CaveatCode> {
     searched.caveats.iter().map(|caveat| caveat.code).collect()
 }
 
-/// A device that gets slower by 2 % of its first service time each second never holds still: an
-/// answer that does not say so is false.
+/// Each second, the device becomes slower by 2 % of its initial service time, so it is never steady. An answer that
+/// does not say so is wrong.
 #[test]
 fn a_drift_is_not_called_steady() {
     let seeds = seeds();
@@ -140,7 +139,7 @@ fn a_drift_is_not_called_steady() {
     assert!(silent as f64 <= 0.05 * seeds as f64, "called steady in {silent} of {seeds} searches");
 }
 
-/// A rate that wanders has one level.
+/// A rate that wanders is no performance shift.
 #[test]
 fn noise_is_not_called_another_level() {
     let seeds = seeds();
@@ -151,7 +150,7 @@ fn noise_is_not_called_another_level() {
         });
         let changed = told.iter().filter(|told| **told).count();
         println!("noise of {noise}: called a change of level in {changed} of {seeds} searches");
-        // A quick run has four seeds; one of them may be called a change.
+        // A quick run has four seeds; one of them may report a shift.
         assert!(changed as f64 <= 1.0_f64.max(0.1 * seeds as f64), "{changed} of {seeds}");
     }
 }

@@ -1,5 +1,5 @@
-//! Devices whose rate varies by chance, in pairs of searches: whether the intervals of the first cover the
-//! truth, and whether its prediction holds for the second.
+//! Pairs of searches of devices whose rate varies by chance: do the intervals of the first contain the true capacity,
+//! and does its prediction hold for the second?
 
 use super::table::{TELLING, WIDEST, oracle};
 use super::{on_all_processors, seeds};
@@ -20,8 +20,8 @@ struct Noisy {
     noise: &'static str,
     limit: &'static str,
     open_loop: bool,
-    /// True where noise is fast enough for a search of half a minute to know all of it: intervals have to be
-    /// right there. Elsewhere their coverage is measured.
+    /// True if noise is so fast that a search of half a minute sees all of it: intervals must be right there. For other
+    /// devices their coverage is only measured.
     is_fast: bool,
 }
 
@@ -33,15 +33,15 @@ const fn slow(name: &'static str, noise: &'static str, limit: &'static str) -> N
     Noisy { is_fast: false, ..fast(name, noise, limit) }
 }
 
-/// More pairs would tell little more, and take long.
+/// More pairs take long and add little.
 const MOST_SEEDS: usize = 200;
 const DEVICE: &str = "channels=8,service=1ms";
 
-/// Percent of the intervals and predictions that have to hold.
+/// Minimum percentage of intervals and predictions that hold.
 const HOLD: f64 = 90.0;
-/// Percent of the searches of a device without noise that may call it one that wanders.
+/// Maximum percentage of searches of a device without noise that report that it wanders.
 const FALSE_ALARMS: f64 = 5.0;
-/// Percent of the pairs of which both searches have to answer.
+/// Minimum percentage of pairs in which both searches answer.
 const ANSWERED: f64 = 95.0;
 
 const NOISY: &[Noisy] = &[
@@ -81,8 +81,8 @@ impl Noisy {
         SearchPlan { limits, open_loop, ..SearchPlan::default() }
     }
 
-    /// Saturated, a channel is never idle, and the rate is the mean of the inverse service time: that of a
-    /// log-normal factor is exp(variance / 2).
+    /// When saturated, a channel is never idle, and the rate is the mean of the inverse service time. For a log-normal
+    /// factor that is exp(variance / 2).
     fn truth(&self) -> Option<f64> {
         let spec: SimSpec =
             format!("{DEVICE},{}", self.noise).parse().expect("a device of the table");
@@ -92,7 +92,7 @@ impl Noisy {
         (!self.open_loop).then_some(8e3 * (variance / 2.0).exp() * free)
     }
 
-    /// Two searches, one after the other, of one device.
+    /// Runs two consecutive searches of one device.
     fn pair(&self, seed: usize) -> [Answer; 2] {
         let rig = self.rig(seed + 1);
         [1, 2].map(|second| {
@@ -114,10 +114,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What pairs of searches of a device came to, in percent.
+/// Results of pairs of searches of a device.
 struct Row {
     noisy: &'static Noisy,
-    /// Those that both gave an answer.
+    /// Pairs in which both searches gave an answer.
     pairs: Vec<[Answer; 2]>,
     searched: usize,
 }
@@ -141,19 +141,19 @@ impl Row {
         Some(self.percent(|[first, _]| is_inside(first.iops.ci95, truth)))
     }
 
-    /// Median half width of the intervals, relative to the answers.
+    /// Returns the median half-width of the CIs, relative to the answers.
     fn half_width(&self) -> f64 {
         self.median(|answer| (answer.iops.ci95[1] - answer.iops.ci95[0]) / 2.0 / answer.iops.mean)
     }
 
-    /// The median interval over the oracle's.
+    /// Returns the median CI divided by the oracle's.
     fn beside_oracle(&self) -> Option<f64> {
         let truth = self.noisy.truth()?;
         let errors = self.pairs.iter().map(|[first, _]| first.iops.mean / truth - 1.0);
         Some(self.half_width() / oracle(errors))
     }
 
-    /// The prediction of the first search encloses the answer of the second.
+    /// Returns the percentage of pairs in which the prediction of the first search contains the answer of the second.
     fn predicted(&self) -> f64 {
         self.percent(|[first, next]| first.pi95.is_some_and(|pi95| is_inside(pi95, next.iops.mean)))
     }
@@ -162,13 +162,13 @@ impl Row {
         self.percent(|[first, _]| first.wander.is_some())
     }
 
-    /// 1.96 times the standard deviation of the difference between the two searches.
+    /// Returns 1.96 times the standard deviation of the difference between the two searches, in percent.
     fn spread(&self) -> f64 {
         let squares = self.pairs.iter().map(|[a, b]| (b.iops.mean / a.iops.mean).ln().powi(2));
         196.0 * (squares.sum::<f64>() / self.pairs.len() as f64).sqrt()
     }
 
-    /// A line of the table of docs/search.md.
+    /// Returns a line of the table in docs/search.md.
     fn line(&self) -> String {
         let half = |[low, high]: [f64; 2], mean: f64| (high - low) / 2.0 / mean * 100.0;
         let off =
@@ -190,11 +190,11 @@ impl Row {
         )
     }
 
-    /// What the table would have to hide.
+    /// Returns what would be wrong in the table.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let n = self.pairs.len() as f64;
-        // With few seeds a share says little: a bound that 1 of 10,000 good searches breaks.
+        // With few seeds, a percentage is uncertain: this bound fails for 1 of 10,000 good searches.
         let slack = |share: f64| match n {
             n if n >= 200.0 => 0.0,
             n => 4.0 * (share * (100.0 - share) / n).sqrt(),

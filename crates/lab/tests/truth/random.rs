@@ -1,9 +1,7 @@
-//! Devices and limits drawn at random, whose capacity has a closed form: what a search claims has to be true,
-//! whatever was chosen.
+//! Random devices and limits whose capacity has a closed form: what a search claims must be true for any of them.
 //!
-//! Closed loop: up to as many I/Os as there are channels, latencies are service times, and beyond IOPS rise no
-//! more. So the capacity is that of all channels, or no depth keeps the limit. Open loop: Erlang's formula for
-//! exponential service.
+//! Closed loop: up to one I/O per channel, latencies are service times; with more, IOPS do not rise. So the capacity is
+//! that of all channels, or no queue depth keeps the limit. Open loop: Erlang's formula for exponential service.
 
 use super::{on_all_processors, seeds};
 use iogauge_io::targets::Intent;
@@ -18,18 +16,19 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 
-/// I/Os of a search, at most: more take long and tell no more.
+/// Maximum number of I/Os in a search. More take long and add nothing.
 const MOST_IOS: f64 = 1e6;
-/// So many searches of each loop per seed asked.
+/// Number of searches of each loop per requested seed.
 const SEARCHES_PER_SEED: usize = 25;
-/// A claim is wrong where the truth lies outside its interval, and by more than this.
+/// A claim is wrong if the true capacity lies outside its CI and differs from it by more than this.
 const TOLERANCE: f64 = 0.03;
 /// An answer that is off by this factor is far off.
 const FAR: f64 = 1.5;
-/// Percent of the searches whose claim may be wrong, and far off: intervals are of 95 %.
+/// Maximum percentage of searches whose claim is wrong, and far off. The intervals are 95 % intervals.
 const WRONG: f64 = 5.0;
 const FAR_OFF: f64 = 1.0;
-/// From this budget on, with a bound this far from what one I/O takes, this share of the searches has to answer.
+/// With a budget of at least `AMPLE_SECONDS`, and a bound that differs by at least the factor `CLEAR` from what one I/O
+/// takes, this share of the searches must answer.
 const AMPLE_SECONDS: f64 = 20.0;
 const CLEAR: f64 = 1.5;
 const TOLD: f64 = 0.9;
@@ -41,7 +40,7 @@ enum Service {
     Lognormal(f64),
 }
 
-/// Percent, and the standard normal distribution's quantile.
+/// Percentage, and the quantile of the standard normal distribution.
 const PERCENTILES: [(f64, f64); 3] = [(95.0, 1.644_854), (99.0, 2.326_348), (99.9, 3.090_232)];
 
 /// A search of a device.
@@ -50,7 +49,7 @@ struct Case {
     channels: u32,
     service_us: u64,
     service: Service,
-    /// Of [`PERCENTILES`]; a mean without.
+    /// Index in [`PERCENTILES`]; `None` for a mean.
     percentile: Option<usize>,
     bound_us: u64,
     budget_ms: u64,
@@ -58,12 +57,12 @@ struct Case {
     seed: u64,
 }
 
-/// A number from 0 to 1.
+/// Returns a number from 0 to 1.
 fn unit(random: &mut impl Rng) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A number between two, evenly on a logarithmic scale.
+/// Returns a number between two, uniform on a logarithmic scale.
 fn between(random: &mut impl Rng, low: f64, high: f64) -> f64 {
     low * (high / low).powf(unit(random))
 }
@@ -102,7 +101,7 @@ impl Case {
         Self { bound_us: bound_us as u64, ..case }
     }
 
-    /// The limit's statistic of the service times, in microseconds.
+    /// Returns the limit's statistic of the service times, in microseconds.
     fn alone_us(&self) -> f64 {
         let mean = self.service_us as f64;
         let Some((percent, normal)) = self.percentile.map(|at| PERCENTILES[at]) else {
@@ -115,7 +114,7 @@ impl Case {
         }
     }
 
-    /// The highest IOPS that keep the limit; 0 where none do.
+    /// Returns the highest IOPS that keep the limit; 0 if none do.
     fn truth(&self) -> f64 {
         let service = self.service_us as f64 / 1e6;
         if self.alone_us() > self.bound_us as f64 {
@@ -150,7 +149,7 @@ impl Case {
         format!("{statistic}<={}us", self.bound_us)
     }
 
-    /// As a user would type it.
+    /// Returns the command that a user would type.
     fn command(&self) -> String {
         let open_loop = if self.open_loop { " --open-loop" } else { "" };
         let (device, limit) = (self.device(), self.limit());
@@ -170,7 +169,7 @@ impl Case {
         session::find(&rig, &load, &plan, watch).expect("a search in virtual time").found
     }
 
-    /// True where a search has the time to tell, and the bound is not near what one I/O takes.
+    /// Returns true if a search has enough time to answer and the bound is not close to what one I/O takes.
     fn is_clear(&self) -> bool {
         let off = self.alone_us() / self.bound_us as f64;
         let ios = f64::from(self.channels) / self.service_us as f64 * self.budget_ms as f64 * 1e3;
@@ -181,7 +180,7 @@ impl Case {
     }
 }
 
-/// What is wrong with the claim of a search, if anything.
+/// Verdict on the claim of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Right,
@@ -189,9 +188,9 @@ enum Verdict {
     Open,
     TooHigh,
     TooLow,
-    /// There is an answer, and it says that there is none.
+    /// There is a capacity, and the search denies it.
     Denied,
-    /// There is none, and it gives one.
+    /// There is no capacity, and the search gives one.
     Promised,
 }
 
@@ -203,7 +202,7 @@ struct Outcome {
 
 fn judge(case: &Case, found: &SearchOutcome) -> Outcome {
     let (answer, truth) = (&found.answer, case.truth());
-    // Where too little is known for an interval, none is claimed.
+    // If too little is known for an interval, none is claimed.
     let [low, high] = if answer.iops.n < 2 { [0.0, f64::INFINITY] } else { answer.iops.ci95 };
     let is_high = low > truth && answer.iops.mean > truth * (1.0 + TOLERANCE);
     let is_low = high < truth && answer.iops.mean < truth * (1.0 - TOLERANCE);
@@ -213,7 +212,7 @@ fn judge(case: &Case, found: &SearchOutcome) -> Outcome {
         _ if !answer.is_given() => Verdict::Open,
         _ if truth == 0.0 => Verdict::Promised,
         _ if is_high => Verdict::TooHigh,
-        // As much at least.
+        // The answer is a lower bound.
         StoppedBy::Budget => Verdict::Right,
         _ if is_low => Verdict::TooLow,
         _ => Verdict::Right,
@@ -272,7 +271,7 @@ fn what_open_loops_claim_of_random_devices_is_true() {
     claims_are_true(true);
 }
 
-/// A case of a mean or a percentile, which a search once made a false claim of.
+/// A case with a mean or a percentile in which a search once made a false claim.
 const fn once(
     (channels, service_us, service): (u32, u64, Service),
     (percentile, bound_us): (Option<usize>, u64),
@@ -286,14 +285,14 @@ const fn once(
 fn what_was_once_false_stays_true() {
     use Service::{Exponential, Lognormal};
     let cases = [
-        // The closed loop in front had no time to find what the device gives.
+        // The closed-loop search had no time to find what the device gives.
         once((8, 50, Exponential), (None, 100), (3_000, true), 145_251),
-        // Some tens of I/Os kept by chance what no load keeps.
+        // By chance, a few dozen I/Os kept what no load keeps.
         once((1, 10_000, Exponential), (None, 9_000), (10_000, true), 6),
-        // Chance broke the limit at depth 2.
+        // Chance broke the limit at queue depth 2.
         once((16, 3_000, Lognormal(1.5)), (None, 3_600), (3_000, false), 139_244),
         once((2, 10_000, Exponential), (None, 11_000), (10_000, false), 3),
-        // A window without an I/O broke the limit.
+        // A window without I/Os broke the limit.
         once((1, 100_000, Lognormal(1.5)), (Some(2), 150_000), (3_000, false), 95_730),
         once((4, 200_000, Exponential), (None, 5_000_000), (10_000, false), 984_608),
     ];

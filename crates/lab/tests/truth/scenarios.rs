@@ -1,17 +1,17 @@
-//! Devices whose capacity is known.
+//! Devices with a known capacity.
 
 use iogauge_lab::search::SearchPlan;
 use iogauge_model::load::ArrivalProcess;
 
-/// Where the truth comes from.
+/// Source of the true capacity.
 #[derive(Debug, Clone, Copy)]
 pub enum Truth {
     /// A closed form, in IOPS.
     Formula(f64),
-    /// Erlang's formula for Poisson arrivals at so many servers of exponential service: the highest
-    /// rate at which the response time keeps the limit, a mean or a percentile.
+    /// Erlang's formula for Poisson arrivals at servers with exponential service: the highest rate at which the
+    /// response time keeps the limit, a mean or a percentile.
     Erlang { servers: u32, service_seconds: f64 },
-    /// The same device measured for a long time at every depth that matters.
+    /// The same device measured for a long time at every relevant queue depth.
     Sweep,
 }
 
@@ -19,13 +19,13 @@ pub enum Truth {
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
     pub name: &'static str,
-    /// What stands behind `sim:`, without a seed.
+    /// The part after `sim:`, without a seed.
     pub device: &'static str,
     pub writes: bool,
     pub open_loop: bool,
     pub limits: &'static [&'static str],
     pub truth: Truth,
-    /// False where the rate is not left to chance: then the answer is exact, whatever its interval.
+    /// False if the rate does not vary by chance: then the answer is exact, whatever its CI.
     pub chance: bool,
 }
 
@@ -45,7 +45,7 @@ impl Scenario {
         SearchPlan { limits, open_loop, ..SearchPlan::default() }
     }
 
-    /// How far an answer may lie from the truth, relative to it.
+    /// Returns the maximum relative error of an answer.
     pub fn tolerance(&self) -> f64 {
         match self.truth {
             Truth::Formula(_) | Truth::Erlang { .. } => 0.03,
@@ -56,13 +56,13 @@ impl Scenario {
 
 use Truth::{Erlang, Formula, Sweep};
 
-/// Closed loop: X(N) = min(N, c)/s for c channels of mean service s, whatever its distribution.
+/// Closed loop: X(N) = min(N, c)/s for c channels of mean service time s, whatever its distribution.
 pub const CLOSED: &[Scenario] = &[
     Scenario::reads("exponential, mean", "channels=8,service=1ms", &["mean<=20ms"], Formula(8e3)),
     Scenario::reads("exponential, p95", "channels=8,service=1ms", &["p95<=10ms"], Formula(8e3)),
     Scenario::reads("exponential, p99", "channels=8,service=1ms", &["p99<=20ms"], Formula(8e3)),
     Scenario::reads("exponential, p99.9", "channels=8,service=1ms", &["p99.9<=20ms"], Formula(8e3)),
-    // A depth more or less is half of the IOPS here, or a quarter.
+    // With these, one more I/O outstanding changes the IOPS by a half or a quarter.
     Scenario::reads("two channels, p99", "channels=2,service=1ms", &["p99<=5ms"], Formula(2e3)),
     Scenario::reads("three channels, p99", "channels=3,service=1ms", &["p99<=5ms"], Formula(3e3)),
     Scenario::reads("four channels", "channels=4,service=100us", &["mean<=105us"], Formula(4e4)),

@@ -1,4 +1,4 @@
-//! The truth of a device that has no closed form: every depth for a long time.
+//! The true capacity of a device without a closed form: long measurements at many queue depths.
 
 use super::scenarios::Scenario;
 use iogauge_io::engine::Op;
@@ -7,7 +7,7 @@ use iogauge_lab::Rig;
 use iogauge_model::limit::Directions;
 use iogauge_model::load::{EngineKind, Load, Pattern};
 
-/// Virtual time spent on each depth, after as much settling as the devices need.
+/// Virtual time measured at each queue depth, and the time to settle before.
 const SETTLE_NS: u64 = 10_000_000_000;
 const MEASURE_NS: u64 = 300_000_000_000;
 const SEED: u64 = 77;
@@ -17,7 +17,7 @@ pub fn load(scenario: &Scenario) -> Load {
     Load { engine: EngineKind::Sim, rw, ..Load::default() }
 }
 
-/// IOPS at the deepest depth that holds every limit, found by bisection over all depths.
+/// Returns the IOPS at the largest queue depth that keeps every limit, found by bisection.
 pub fn capacity(scenario: &Scenario) -> f64 {
     let (mut holds, mut breaks) = (0, 4096);
     let mut best = 0.0;
@@ -31,7 +31,7 @@ pub fn capacity(scenario: &Scenario) -> f64 {
     best
 }
 
-/// IOPS at a depth, where it holds the limits.
+/// Returns the IOPS at a queue depth if it keeps the limits.
 fn measure(scenario: &Scenario, queue_depth: u32) -> Option<f64> {
     let rig = Rig::open(&format!("sim:{},seed={SEED}", scenario.device), Intent::default())
         .expect("a device of the table");

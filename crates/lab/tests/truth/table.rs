@@ -1,24 +1,25 @@
-//! What many searches of one device came to.
+//! Results of many searches of one device.
 
 use super::scenarios::{Scenario, Truth};
 use iogauge_lab::search::SearchOutcome;
 use std::fmt::Write;
 
-/// How far an answer without chance may be off: some I/Os of tens of thousands, those that begin
-/// in the window and end after it.
+/// Maximum relative error of an answer without chance: of tens of thousands of I/Os, those that begin in the window and
+/// end after it.
 const EXACT: f64 = 1e-3;
 
-/// The median interval may be so many times as wide as that of an oracle, which knows how far answers lie off
-/// the truth: no interval wins by being endless.
+/// Maximum width of the median CI relative to that of an oracle, which knows how far answers are off the true capacity:
+/// an overly wide CI must not pass.
 pub const WIDEST: f64 = 2.0;
 
-/// From so large a depth on an answer is off the next one by less than a tenth.
+/// From this queue depth on, the IOPS of neighbouring queue depths differ by less than a tenth.
 const FEW_DEPTHS: u32 = 10;
 
-/// Fewest searches that tell how far answers lie off.
+/// Minimum number of searches from which the errors of the answers are known well enough.
 pub const TELLING: usize = 50;
 
-/// Half width of the interval that encloses the truth in 95 % of searches whose answers are off by these shares.
+/// Returns the half-width of the interval that contains the true capacity in 95 % of searches with these relative
+/// errors.
 pub fn oracle(errors: impl Iterator<Item = f64>) -> f64 {
     let squares: Vec<f64> = errors.map(|error| error * error).collect();
     1.96 * (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
@@ -27,11 +28,11 @@ pub fn oracle(errors: impl Iterator<Item = f64>) -> f64 {
 /// One search.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    /// Relative distance of the answer from the truth.
+    /// Relative error of the answer.
     error: f64,
     covered: bool,
     queue_depth: u32,
-    /// Half width of the interval, relative to the answer.
+    /// Half-width of the CI, relative to the answer.
     half_width: f64,
     n: u64,
     met: bool,
@@ -86,12 +87,12 @@ impl Row {
         percentile(self.outcomes.iter().map(|o| o.half_width), 0.5)
     }
 
-    /// The median interval over the oracle's.
+    /// Returns the median CI divided by the oracle's.
     fn beside_oracle(&self) -> f64 {
         self.half_width() / oracle(self.outcomes.iter().map(|o| o.error))
     }
 
-    /// What the table would have to hide.
+    /// Returns what would be wrong in the table.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let name = self.scenario.name;
@@ -106,14 +107,14 @@ impl Row {
             faults.push(format!("{name}: a limit that can be met was not"));
         }
         let covered = self.percent(|o| o.covered);
-        // With few seeds the share says little: a bound that 1 of 10,000 good searches breaks.
+        // With few seeds the percentage is uncertain: this bound fails for 1 of 10,000 good searches.
         let n = self.outcomes.len() as f64;
         let slack = if n >= 200.0 { 0.0 } else { 4.0 * (0.05 * 0.95 / n).sqrt() * 100.0 };
         if self.scenario.chance && covered < 92.0 - slack {
             faults.push(format!("{name}: intervals cover the truth in {covered:.1} % of runs"));
         }
         let wider = self.beside_oracle();
-        // Between few depths the slope of the curve is hardly known, and the interval wide.
+        // With few queue depths the slope of the curve is hardly known, and the CI is wide.
         let is_fine = self.outcomes.iter().all(|o| o.queue_depth >= FEW_DEPTHS);
         let tells = self.scenario.chance && self.outcomes.len() >= TELLING;
         if tells && is_fine && wider > WIDEST {
@@ -126,7 +127,7 @@ impl Row {
     }
 }
 
-/// The table of docs/search.md.
+/// Returns the table in docs/search.md.
 pub fn render(rows: &[Row]) -> String {
     let mut text = String::from(
         "| device, limit | truth from | capacity | answers off it: median; worst | interval ± | of the oracle's | covers | depth | measured s | steady |\n\

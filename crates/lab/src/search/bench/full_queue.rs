@@ -1,4 +1,4 @@
-//! A queue that is full: a larger queue depth waits in front of it, where the target does not see it.
+//! Detection of a full queue: I/Os of a larger queue depth wait in front of it, where the target does not see them.
 
 use super::Bench;
 use crate::search::point::{FullQueue, Point};
@@ -6,32 +6,32 @@ use iogauge_io::machine::{QueueLimit, QueueReading};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::result::QueueBound;
 
-/// A full queue holds this share of what counts at most.
+/// The mean number of requests in a full queue is at most the number that can be counted times this.
 const FULL: f64 = 1.05;
-/// Requests are missing from a full queue while their I/Os are on the way to it and back: this share of them, or one
-/// where that is more, but no more than half.
+/// Requests are missing from a full queue while their I/Os are on the way to it or back: this share of them, or one if
+/// that is more, but at most half.
 const ON_THE_WAY: f64 = 0.15;
-/// So many times as many as it takes have to be outstanding.
+/// The number of outstanding I/Os must exceed what the queue takes by this factor.
 const BEYOND: f64 = 1.1;
-/// Where so many times as many are outstanding, those that wait come in bunches, and a larger share is missing.
+/// If it exceeds that by the factor `FAR_BEYOND`, waiting I/Os come in bunches, and the share `BUNCHED` is missing.
 const FAR_BEYOND: f64 = 2.0;
 const BUNCHED: f64 = 0.35;
-/// Requests for each I/O that differ by less from one for each are one for each.
+/// A number of requests per I/O that differs from one by less than this counts as one.
 const ALIKE: f64 = 0.1;
-/// A depth is reached from this share of it on.
+/// A queue depth is reached if at least this share of it is outstanding.
 const REACHED: f64 = 0.98;
-/// The deepest point that was reached lies within this factor of what is outstanding at most.
+/// The largest queue depth that was reached must be within this factor of the largest number of outstanding I/Os.
 const NEAR: f64 = 2.0;
-/// A client that is busy for this share of its time may be why a depth is not reached, in percent.
+/// Processor time of a worker, in percent, from which the client may be why a queue depth is not reached.
 const BUSY_PERCENT: f64 = 50.0;
 
 impl Bench<'_, '_> {
-    /// What was in the queue so far, and when that was read.
+    /// Returns what was in the queue so far, and when it was read.
     pub(in crate::search) fn queue_begins(&self) -> Option<(QueueReading, u64)> {
         self.pool.queue().map(|(reading, _)| (reading, self.pool.now_ns()))
     }
 
-    /// The queue, where it was full in a window whose I/Os are these.
+    /// Returns the queue if it was full during a window.
     pub(in crate::search) fn full_queue(
         &self,
         since: Option<(QueueReading, u64)>,
@@ -42,7 +42,7 @@ impl Bench<'_, '_> {
         let QueueReading { in_flight_ns, requests } = now.since(&before);
         let ios = window.ios().max(1) as f64;
         let takes = bound.requests as f64;
-        // A few I/Os of others are among the requests.
+        // A few of the requests are other processes'.
         let per_io = requests as f64 / ios;
         let requests_per_io = if (per_io - 1.0).abs() < ALIKE { 1.0 } else { per_io };
         let in_flight = in_flight_ns as f64 / (self.pool.now_ns() - began_ns).max(1) as f64;
@@ -55,9 +55,9 @@ impl Bench<'_, '_> {
         (is_full && is_beyond).then_some(FullQueue { queue_depth, bound })
     }
 
-    /// The same where nothing tells of a queue, but the target takes no more: all of one depth were
-    /// outstanding, and of two larger ones no more of the larger than of the smaller. A load that is held
-    /// back otherwise, by a rate or by the client, reaches no depth at all.
+    /// Detects a full queue if no counters show one: all I/Os of one queue depth were outstanding, but of two larger
+    /// ones the larger had no more outstanding than the smaller. A load that is limited by something else, such as a
+    /// rate or the client, reaches no queue depth at all.
     pub(in crate::search) fn takes_no_more(
         &self,
         points: &[Point],

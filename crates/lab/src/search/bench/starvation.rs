@@ -1,4 +1,4 @@
-//! Looks for stretches of a window in which the client was starved.
+//! Detection of stretches of a window in which the client was starved.
 
 use super::Bench;
 use crate::search::starvation::{Show, Sieve};
@@ -7,24 +7,24 @@ use iogauge_io::machine::Starvation;
 
 /// Length of a stretch.
 const STRETCH_NS: u64 = SHORTEST_NS;
-/// A window takes at most so many times its longest for what is left out of it.
+/// Maximum length of a window that has to replace what was left out, as a multiple of its usual maximum.
 const PATIENCE: u64 = 3;
-/// After so many stretches is known whether there is anything to wait for.
+/// After this many stretches it is known whether waiting helps.
 const MANY: u32 = 16;
 
-/// The stretch of a window under way.
+/// The current stretch of a window.
 pub(in crate::search) struct Stretches {
-    /// The reading at its begin; `None` where nothing tells.
+    /// The reading at its start; `None` if starvation is not observed.
     before: Option<Starvation>,
     began_ns: u64,
     /// Time left out of the window so far.
     pub(in crate::search) left_out_ns: u64,
-    /// Longest that the window may take with it.
+    /// Maximum length of the window including the time left out.
     pub(in crate::search) longest_ns: u64,
 }
 
 impl Bench<'_, '_> {
-    /// Begins to look for starvation, with a window that is to take so long, and its first stretch.
+    /// Starts to watch a window that should take `longest_ns` for starvation, and starts its first stretch.
     pub(in crate::search) fn stretches<S: Show>(
         &self,
         sieve: &mut Sieve<S>,
@@ -35,22 +35,22 @@ impl Bench<'_, '_> {
         if before.is_some() {
             sieve.begin_stretch();
         }
-        // A client that is starved all the time will be so for longer.
+        // A client that was starved most of the time is likely to stay so.
         let hopeless = self.starved.stretches >= MANY && self.starved.is_most();
         let patience = if hopeless { 1 } else { PATIENCE };
         let longest_ns = longest_ns.max(self.left_ns().min(patience * longest_ns));
         Stretches { before, began_ns: self.pool.now_ns(), left_out_ns: 0, longest_ns }
     }
 
-    /// Begins a stretch anew, with what happened since the last one left out.
+    /// Starts a new stretch and leaves out the time since the last one ended.
     pub(in crate::search) fn begin_stretch(&self, stretches: &mut Stretches) {
         let now_ns = self.pool.now_ns();
         stretches.left_out_ns += now_ns - stretches.began_ns;
         (stretches.before, stretches.began_ns) = (self.pool.starvation(), now_ns);
     }
 
-    /// Ends the stretch under way where it has lasted long enough, and at the end of a window where half of
-    /// that is enough. Returns true where the client was starved in it; `None` where it goes on.
+    /// Ends the current stretch if it is long enough; at the end of a window, half the length is enough. Returns true
+    /// if the client was starved in it, and `None` if the stretch continues.
     pub(in crate::search) fn end_stretch(
         &mut self,
         stretches: &mut Stretches,

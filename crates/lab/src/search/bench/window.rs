@@ -16,34 +16,33 @@ use crate::search::time::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns, second
 use crate::stats::mser5;
 use iogauge_model::result::IntervalPoint;
 
-/// A window of the search is no longer than this share of the budget; a hold is.
+/// The budget divided by this is the maximum length of a window, except in a confirmation.
 const LONGEST_SHARE: u64 = 16;
-/// Time between the first I/O and the first window, in which caches and queues settle: at least
-/// and at most.
+/// Minimum and maximum time between the first I/O and the first window, in which caches and queues settle.
 const WARM_UP_NS: u64 = 200_000_000;
 const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
-/// Parts of a hold that are kept apart, so that what precedes a change of shift can be left out.
+/// Parts of a confirmation that are kept separately, so that what precedes a performance shift can be left out.
 const CONFIRMATION_PARTS: u64 = 48;
-/// Share of the budget that the first stretch of a hold takes.
+/// The budget divided by this is the length of a confirmation's first stretch.
 const FIRST_SHARE: u64 = 12;
-/// A shorter wait is not worth a word.
+/// Shorter waits are not reported.
 const NOTABLE_DRAIN_NS: u64 = 100_000_000;
-/// Workers are added as long as this part of the budget is left.
+/// Workers are added if at least the budget divided by this is left.
 const WORKERS_SHARE: u64 = 4;
-/// Where the verdict is clear the IOPS need be this many times less precise than asked.
+/// If the verdict is clear, the IOPS may be this many times less precise than requested.
 const COARSE: f64 = 5.0;
 
-/// How long a window may be; the longest is no shorter than the shortest.
+/// Allowed length of a window. The maximum is no less than the minimum.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::search) struct WindowLength {
     pub(in crate::search) shortest_ns: u64,
     pub(in crate::search) longest_ns: u64,
-    /// True where it adds to what the hold before saw at the same depth.
+    /// True if the window continues the last confirmation, at the same queue depth.
     pub(in crate::search) resumes: bool,
 }
 
 impl Bench<'_, '_> {
-    /// Lets the pool work until its rate has settled, before the first window.
+    /// Runs the pool until its rate has settled, before the first window.
     pub(in crate::search) fn warm_up(&mut self) -> Result<(), LabError> {
         let mut rates = Vec::new();
         while self.spent_ns() < WARM_UP_AT_MOST_NS.min(self.plan.budget_ns / 8) {
@@ -57,8 +56,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Gives the load up to twice the workers, as long as there is time to measure what came of it.
-    /// Returns false where there is none to be had.
+    /// Adds workers, up to twice as many, if there is time to measure the effect. Returns false if none were added.
     pub(in crate::search) fn add_workers(&mut self) -> Result<bool, LabError> {
         let before = self.workers();
         if self.must_end() || self.left_ns() < self.plan.budget_ns / WORKERS_SHARE {
@@ -71,13 +69,13 @@ impl Bench<'_, '_> {
         Ok(self.workers() > before)
     }
 
-    /// True where the budget has room for a window that is no hold, once I/Os of such a latency have come
-    /// back.
+    /// Returns true if the budget has room for a window outside a confirmation, after I/Os with this latency have
+    /// completed.
     pub(in crate::search) fn has_time_for_window(&self, latency_ns: u64) -> bool {
         self.left_ns() >= self.stretch(Phase::Narrowing).longest_ns + latency_ns
     }
 
-    /// Measures one depth for a stretch.
+    /// Measures one queue depth.
     pub(in crate::search) fn measure_depth(
         &mut self,
         queue_depth: u32,
@@ -87,7 +85,7 @@ impl Bench<'_, '_> {
         self.unspoilt(|bench| bench.try_depth(queue_depth, phase, stretch))
     }
 
-    /// `None` where a pause of iogauge spoils the window, and it may be measured again.
+    /// Returns `None` if a pause of iogauge spoilt the window and it may be measured again.
     fn try_depth(
         &mut self,
         queue_depth: u32,
@@ -140,7 +138,7 @@ impl Bench<'_, '_> {
         let starved = self.end_stretch(&mut stretches, true);
         alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.end(starved));
         let cpu_percent = self.cpu_percent(&stopwatch);
-        // Who traces has seen this stretch alone.
+        // A trace contains this stretch only.
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
         self.window_ends(stretch, Setting { queue_depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
@@ -154,7 +152,7 @@ impl Bench<'_, '_> {
             }
             _ => None,
         };
-        // The whole of it tells how the target varies, and the part after a change what it gives now.
+        // The whole window shows how the target varies. The part after a shift shows what it gives now.
         let ticks = self.ticks(&seen);
         if let Some(change) = &change {
             seen.forget_first(change.index);
@@ -176,8 +174,8 @@ impl Bench<'_, '_> {
         Ok(Some(point))
     }
 
-    /// Changes the depth, unless the window goes on at the same one. Returns the depth reached, and the stretch that
-    /// there is still time for.
+    /// Changes the queue depth, unless the window continues at the same one. Returns the queue depth reached and the
+    /// window length that there is still time for.
     fn come_to(
         &mut self,
         queue_depth: u32,
@@ -199,19 +197,19 @@ impl Bench<'_, '_> {
                 judged,
             });
         }
-        // What the old depth's I/Os took of the budget is not there any more.
+        // The I/Os of the old queue depth used part of the budget.
         let longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
         Ok((queue_depth, WindowLength { longest_ns, ..length }))
     }
 
-    /// A point by all that was seen of it.
+    /// Returns the figures of a point including its starved stretches.
     fn with_starved(&self, all: &Observed) -> WithStarved {
         let judged = self.judge(&directions(&all.total), &all.series, &all.exceeding);
         let limits = judged.iter().map(Judged::limit_value).collect();
         WithStarved { iops: all.total.iops(), limits }
     }
 
-    /// How the ticks of a window lie off its figures, by the limit nearest to its bound.
+    /// Returns how the ticks of a window deviate from its figures, for the limit closest to its bound.
     fn ticks(&self, seen: &Observed) -> Option<Ticks> {
         let latencies = directions(&seen.total);
         let judged = self.judge(&latencies, &seen.series, &seen.exceeding);
@@ -219,8 +217,8 @@ impl Bench<'_, '_> {
         Some(Ticks::of(&seen.series, seen.exceeding.of(limit), &judged[limit], &latencies))
     }
 
-    /// Waits until no I/O of the old depth is outstanding, so that the new window is its own. If the budget ends
-    /// before, the search is stuck.
+    /// Waits until no I/O of the old queue depth is outstanding, so that all I/Os in the new window are its own. If the
+    /// budget ends first, the search is stuck.
     fn drain(&mut self, queue_depth: u32) -> Result<(), LabError> {
         let begin_ns = self.pool.now_ns();
         self.wait_for(TICK_NS / 5, |pool| pool.drained())?;
@@ -231,12 +229,12 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// How long a phase may look at one depth.
+    /// Returns the allowed length of a window in a phase.
     pub(in crate::search) fn stretch(&self, phase: Phase) -> WindowLength {
         let (budget_ns, left_ns) = (self.plan.budget_ns, self.left_ns());
         let (shortest_ns, longest_ns) = match phase {
-            // A hold is there to see what short windows miss: stalls, credits, caches. One that
-            // fails must leave time for another, as long as there is time for two.
+            // A confirmation must see what short windows miss: stalls, burst credits, caches. A failed one must leave
+            // time for another, as long as there is time for two.
             Phase::Confirming => ((left_ns / 2).max(budget_ns / FIRST_SHARE).min(left_ns), left_ns),
             _ => (SHORTEST_NS, (budget_ns / LONGEST_SHARE).min(LONGEST_NS)),
         };
@@ -244,28 +242,29 @@ impl Bench<'_, '_> {
         WindowLength { shortest_ns, longest_ns: longest_ns.max(shortest_ns), resumes: false }
     }
 
-    /// The first stretch of a hold, by which is seen whether the depth is about the right one.
+    /// Returns the length of a confirmation's first stretch, which shows whether the queue depth is about right.
     pub(in crate::search) fn first_stretch(&self) -> WindowLength {
         let first_ns = (self.plan.budget_ns / FIRST_SHARE).min(self.left_ns()).max(SHORTEST_NS);
         WindowLength { shortest_ns: first_ns, longest_ns: first_ns, resumes: false }
     }
 
-    /// The rest of a hold, of which so much has to be at least.
+    /// Returns the length of the rest of a confirmation, at least `shortest_ns`.
     pub(in crate::search) fn rest_of_confirmation(&self, shortest_ns: u64) -> WindowLength {
         let (left_ns, first_ns) = (self.left_ns(), self.plan.budget_ns / FIRST_SHARE);
-        // Half of it, so that there is time to go where the hold shows that there is room.
+        // Half of the time left, so that there is time for a larger queue depth if the confirmation leaves room for
+        // one.
         let longest_ns = if left_ns > 2 * first_ns { left_ns / 2 } else { left_ns };
         WindowLength { shortest_ns: shortest_ns.min(longest_ns), longest_ns, resumes: true }
     }
 
-    /// The change of level in a hold, as long as the search has seen none before: what comes and goes is
-    /// noise, and belongs into the average.
+    /// Returns the performance shift in a confirmation, unless the search has seen one before: what comes and goes is
+    /// noise and belongs in the average.
     fn change_in(&self, series: &[IntervalPoint]) -> Option<Change> {
         let stays_seconds = seconds(self.plan.budget_ns / FIRST_SHARE);
         Change::in_series(series, stays_seconds).filter(|_| self.shift_rose.is_none())
     }
 
-    /// True once a longer window would change nothing.
+    /// Returns true if the window is long enough.
     fn is_enough(&self, phase: Phase, seen: &Observed) -> bool {
         let Observed { total, series, .. } = seen;
         let latencies = directions(total);
@@ -297,7 +296,7 @@ impl Bench<'_, '_> {
         Point {
             queue_depth,
             queue_depth_achieved: match self.pool.estimates_depth() {
-                // No more than asked can be.
+                // At most the requested queue depth can be outstanding.
                 true => total.queue_depth().min(f64::from(queue_depth)),
                 false => total.queue_depth(),
             },

@@ -1,4 +1,4 @@
-//! The short search in a closed loop that an open one begins with.
+//! The short closed-loop search that an open-loop search starts with.
 
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -10,21 +10,21 @@ use iogauge_model::Histogram;
 use iogauge_model::limit::Metric;
 use iogauge_model::result::{Answer, Estimate, LatencySummary};
 
-/// Share of the budget for the search in a closed loop.
+/// Share of the budget for the closed-loop search.
 const CLOSED_SHARE: f64 = 1.0 / 3.0;
-/// The closed loop's throughput may have been measured so much too low.
+/// The closed loop may have measured the throughput too low by this factor.
 pub(super) const HEADROOM: f64 = 1.02;
-/// A rate at which one I/O at a time is under way for this share of the time is next to no load:
-/// what breaks the limit there breaks it everywhere.
+/// A rate at which one I/O at a time is outstanding for this share of the time is next to no load: if a limit breaks
+/// there, it breaks everywhere.
 const NO_LOAD: f64 = 0.02;
 
-/// What the closed loop told.
+/// Results of the closed-loop search.
 pub(super) struct Closed {
-    /// What the target gives at most, in I/Os per second; `None` where the search had to end before it knew.
+    /// Maximum that the target gives, in I/Os per second; `None` if the search had to end before it was known.
     pub(super) capacity_iops: Option<f64>,
-    /// True where the smallest load surely keeps the limits.
+    /// True if the smallest load surely keeps the limits.
     pub(super) keeps_smallest: bool,
-    /// Rate to begin at.
+    /// Rate to start from.
     pub(super) guess_iops: f64,
     /// Rate that is next to no load.
     pub(super) least_iops: f64,
@@ -44,9 +44,9 @@ impl Closed {
             }
             StoppedBy::Starved | StoppedBy::Ended | StoppedBy::Interrupted => false,
         };
-        // A queue that is c·μ − λ short of full keeps its arrivals waiting for about the inverse of
-        // that, exponentially (M/M/c at high load): what the limit leaves beside the service time
-        // tells the distance from the capacity.
+        // In a queue, the waiting time is distributed about exponentially, with a mean of about the inverse of the
+        // spare capacity c·μ − λ (M/M/c at high load). So the part of the bound beyond the service time gives the
+        // distance from the capacity.
         let room = plan.limits.iter().filter_map(|limit| {
             let latency = &alone?.latency_ns;
             let (service_ns, factor) = match limit.metric {
@@ -65,7 +65,7 @@ impl Closed {
             guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
             least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
             stopped_by: match found.answer.stopped_by {
-                // Arrivals wait in front of a queue as well as in it.
+                // Arrivals wait in front of a full queue as well as in it.
                 StoppedBy::QueueFull => StoppedBy::Saturated,
                 stopped_by => stopped_by,
             },
@@ -73,7 +73,7 @@ impl Closed {
     }
 }
 
-/// The closed loop's points are no points of this curve.
+/// Hides the closed loop's points, which do not belong to the curve.
 struct Unkept<'a>(&'a mut dyn Observer);
 
 impl Observer for Unkept<'_> {
@@ -86,7 +86,7 @@ impl Observer for Unkept<'_> {
     }
 }
 
-/// What the target gives in a closed loop, which a part of the budget goes to.
+/// Measures what the target gives in a closed loop, with part of the budget.
 pub(super) fn in_closed_loop(
     pool: &mut dyn WorkerPool,
     plan: &SearchPlan,
@@ -102,7 +102,7 @@ pub(super) fn in_closed_loop(
     search::find(pool, &plan, &mut Watch { observer: &mut unkept, interrupt })
 }
 
-/// A search that had to end before it had offered a rate: what the closed loop gave is no answer to it.
+/// Returns the result of a search that had to end before it offered a rate: the closed loop's result is not its answer.
 pub(super) fn without_rates(closed: SearchOutcome, max_depth: u32) -> SearchOutcome {
     let answer = Answer {
         met: false,

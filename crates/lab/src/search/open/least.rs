@@ -1,4 +1,4 @@
-//! The smallest rate: what breaks a limit there breaks it everywhere.
+//! The smallest rate: if a limit breaks there, it breaks everywhere.
 
 use super::super::StoppedBy;
 
@@ -11,8 +11,8 @@ use crate::error::LabError;
 use crate::observe::Phase;
 
 impl Search<'_, '_> {
-    /// Looks at the smallest rate several times before saying that it breaks a limit. Where the windows disagree, all of
-    /// them together have to decide it. Stopped by the limit where it keeps all of them.
+    /// Measures the smallest rate several times before concluding that it breaks a limit. If the windows disagree, all
+    /// of them together decide. Returns [`StoppedBy::Limit`] if the smallest rate keeps all limits.
     pub(super) fn look_longer_at_least(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         let look_ns = (self.bench.plan.budget_ns / LOOK_SHARE).max(SHORTEST_NS);
         self.looked_at_least = true;
@@ -22,7 +22,7 @@ impl Search<'_, '_> {
             let point = self.measure_for(self.closed.least_iops, Phase::Confirming, longest_ns)?;
             looks.push(point);
             let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
-            // A window without an I/O says nothing.
+            // A window without I/Os says nothing.
             let told = || looks.iter().filter(|point| point.latency.n > 0);
             let (all, met) = (told().count(), told().filter(|point| point.met).count());
             let together = pooled(told().map(|point| &point.judged[..]));
@@ -49,8 +49,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// True where several windows at the smallest rate broke a limit, and none kept it. That one I/O at a time breaks
-    /// it as well, in a closed loop, is one more.
+    /// Returns true if several windows at the smallest rate broke a limit and none kept it. If one I/O at a time breaks
+    /// it in a closed loop as well, that counts as one more.
     pub(super) fn breaks_at_least(&self) -> bool {
         let least = self.points.iter().filter(|p| p.own.rate_iops <= self.closed.least_iops);
         let told = least.filter(|point| point.latency.n > 0);

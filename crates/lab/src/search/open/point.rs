@@ -1,4 +1,4 @@
-//! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
+//! One rate: let the queue empty, offer the arrivals, measure for as long as needed.
 
 use super::super::StoppedBy;
 use super::super::bench::Bench;
@@ -23,25 +23,25 @@ use iogauge_model::limit::Directions;
 use iogauge_model::result::{Answer, Estimate, IntervalPoint};
 use iogauge_model::{Histogram, Limit};
 
-/// A window is no longer than this share of the budget; a hold is.
+/// The budget divided by this is the maximum length of a window, except in a confirmation.
 const LONGEST_SHARE: u64 = 12;
-/// Share of a window's longest time that the queue has to settle in, before the window begins.
+/// The maximum length of a window divided by this is the time in which the queue settles before the window.
 const SETTLING_SHARE: u64 = 8;
-/// A rate is offered so many times to a client that is starved.
+/// Maximum number of times that a rate is offered if the client is starved.
 const MOST_OFFERS: u32 = 3;
-/// Arrivals may go unserved up to this share.
+/// Share of the arrivals that may be left behind.
 const SHORT_SHARE: f64 = 0.03;
-/// A hold that clearly breaks the limit ends after this share of its time.
+/// A confirmation that clearly breaks the limit ends after its length divided by this.
 const HOPELESS_SHARE: u64 = 4;
 
-/// An answer may rest on so many times fewer I/Os than would say it reliably.
+/// An answer may rest on this many times fewer I/Os than its statistic needs to be reliable.
 const FEWER: u64 = 10;
 
 /// A measured rate.
 pub(super) type RatePoint = Point<Rate>;
 
 impl RatePoint {
-    /// Statistic over bound of the limit nearest to its bound, or furthest over it.
+    /// Returns the statistic divided by its bound, for the limit closest to its bound or furthest over it.
     pub(super) fn share(&self) -> f64 {
         self.judged.iter().map(Judged::share).fold(1e-3, f64::max).min(1e6)
     }
@@ -50,13 +50,13 @@ impl RatePoint {
         if self.own.offered_iops > 0.0 { self.iops.mean / self.own.offered_iops } else { 1.0 }
     }
 
-    /// True where it holds enough I/Os to see what every limit bounds.
+    /// Returns true if it contains enough I/Os for every limit.
     pub(super) fn has_samples(&self) -> bool {
         let wanted = |judged: &Judged| judged.limit.metric.samples_wanted() / FEWER;
         self.judged.iter().all(|judged| judged.n >= wanted(judged))
     }
 
-    /// True where much less load changed hardly anything.
+    /// Returns true if a much lower rate than `larger` hardly reduced the statistic.
     pub(super) fn is_no_better_than(&self, larger: &Self) -> bool {
         const LESS: f64 = 0.5;
         const ALIKE: f64 = 0.7;
@@ -64,12 +64,12 @@ impl RatePoint {
         is_less && !self.own.falls_short && self.share() >= larger.share() * ALIKE
     }
 
-    /// True where a limit is clearly broken, or arrivals are left behind.
+    /// Returns true if a limit clearly breaks, or if arrivals are left behind.
     fn surely_fails(&self) -> bool {
         self.own.falls_short || surely_breaks(&self.judged)
     }
 
-    /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
+    /// Returns why a search with this answer ended. A few I/Os that keep a limit are no evidence for it.
     pub(super) fn confirms(&self, stopped_by: StoppedBy) -> StoppedBy {
         match stopped_by {
             StoppedBy::Limit if !self.has_samples() => StoppedBy::Budget,
@@ -87,7 +87,8 @@ impl RatePoint {
         }
     }
 
-    /// The IOPS at the answer, as sure as the limit's statistic lets it be. The target gives `most_iops` at most.
+    /// Returns the IOPS at the answer, with an interval that covers the uncertainty of the limit's statistic. The
+    /// target gives at most `most_iops`.
     fn capacity(&self, curve: &[Self], most_iops: f64) -> Capacity {
         let Some(limit) = tightest(&self.judged) else {
             return Capacity { iops: self.iops, slope: 0.0 };
@@ -98,14 +99,14 @@ impl RatePoint {
             let slope = capacity::slope_by_statistic(judged.value, places)
                 .min(capacity::queue_slope(self.own.rate_iops, most_iops));
             let found = capacity::estimate(self.iops, judged, slope);
-            // All that is known from above is the lowest rate that surely did not hold.
+            // The only upper bound is the lowest rate that surely failed.
             let broken =
                 curve.iter().find(|p| p.own.rate_iops > self.own.rate_iops && p.surely_fails());
             let [low, high] = found.iops.ci95;
             let high = broken.map_or(most_iops, |p| p.own.rate_iops).max(high);
             return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
         };
-        // Arrivals vary by chance, and the rate achieved with them.
+        // Arrivals are random, and so is the achieved rate.
         let half = (NORMAL_95 * met.error_iops).hypot(self.iops.half_width());
         let [low, high] = [met.rate_iops - half, met.rate_iops + half];
         let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
@@ -144,16 +145,16 @@ impl RatePoint {
     }
 }
 
-/// Points by what they say of a limit.
+/// Converts points to their places relative to a limit.
 pub(super) fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
     points.iter().map(|point| point.place(limit)).collect()
 }
 
 impl Bench<'_, '_> {
-    /// The longest a window may take, settling and all.
+    /// Returns the maximum length of a window, including the time to settle.
     pub(super) fn longest_ns(&self, phase: Phase) -> u64 {
         let longest_ns = if phase == Phase::Confirming {
-            // A failed hold must leave time for another one, as long as there is time for two.
+            // A failed confirmation must leave time for another, as long as there is time for two.
             (self.left_ns() / 2).max(self.plan.budget_ns / 8).min(self.left_ns())
         } else {
             (self.plan.budget_ns / LONGEST_SHARE).min(LONGEST_NS)
@@ -161,8 +162,8 @@ impl Bench<'_, '_> {
         longest_ns.max(SHORTEST_NS)
     }
 
-    /// Offers a rate and measures until the verdict is clear, or for the longest time allowed, settling and all;
-    /// holds take theirs unless they are hopeless.
+    /// Offers a rate and measures until the verdict is clear, but for at most `allowed_ns`, including the time to
+    /// settle. A confirmation uses all of it unless it clearly breaks a limit.
     pub(super) fn measure_rate(
         &mut self,
         rate_iops: f64,
@@ -172,7 +173,7 @@ impl Bench<'_, '_> {
         self.unspoilt(|bench| bench.try_rate(rate_iops, phase, allowed_ns))
     }
 
-    /// `None` where a pause of iogauge spoils the window, and it may be measured again.
+    /// Returns `None` if a pause of iogauge spoilt the window and it may be measured again.
     fn try_rate(
         &mut self,
         rate_iops: f64,
@@ -183,7 +184,7 @@ impl Bench<'_, '_> {
         let settling_ns = allowed_ns / SETTLING_SHARE;
         self.offer(rate_iops, settling_ns)?;
         self.take_window()?;
-        // What the last rate left behind took of the budget is not there any more.
+        // The I/Os of the previous rate used part of the budget.
         let longest_ns = (allowed_ns - settling_ns).min(self.left_ns()).max(SHORTEST_NS);
         self.window_begins();
         let began_ns = self.elapsed_ns();
@@ -244,15 +245,15 @@ impl Bench<'_, '_> {
         Ok(Some(point))
     }
 
-    /// A point by all that was seen of it.
+    /// Returns the figures of a point including its starved stretches.
     fn rate_with_starved(&self, all: &Observed) -> WithStarved {
         let judged = self.judge(&directions(&all.total), &all.responses, &all.exceeding);
         let limits = judged.iter().map(Judged::limit_value).collect();
         WithStarved { iops: all.total.iops(), limits }
     }
 
-    /// Offers a rate to an empty queue, and lets it settle. Again where the client was starved meanwhile: what
-    /// came due then is served in a burst, and what comes due now behind it.
+    /// Offers a rate to an empty queue and lets it settle. Starts over if the client was starved meanwhile: arrivals
+    /// that came due then are served in a burst and delay later ones.
     fn offer(&mut self, rate_iops: f64, settling_ns: u64) -> Result<(), LabError> {
         for _ in 0..MOST_OFFERS {
             self.empty()?;
@@ -264,7 +265,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Runs for so long, or as long as there is time for a window behind it. False as soon as the client was starved.
+    /// Runs for `ns`, or less if no time would be left for a window. Returns false as soon as the client was starved.
     fn settles(&mut self, ns: u64) -> Result<bool, LabError> {
         let ns = ns.min(self.left_ns().saturating_sub(SHORTEST_NS));
         let end_ns = self.pool.now_ns() + ns;
@@ -282,14 +283,14 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Lets what the last rate left behind come back, so that it is not the next one's burden. If the budget ends
-    /// before, the search is stuck.
+    /// Waits until the I/Os of the previous rate have completed, so that they do not slow down the next one. If the
+    /// budget ends first, the search is stuck.
     fn empty(&mut self) -> Result<(), LabError> {
         self.ask_rate(0.0)?;
         self.wait_for(TICK_NS / 25, |pool| pool.live().outstanding == 0)
     }
 
-    /// All limits together, as far as a window can tell.
+    /// Returns the verdict on all limits together, as far as a window can show it.
     fn verdict(&self, seen: &Observed) -> Verdict {
         let responses = directions(&seen.total);
         if !self.spans(seen.total.seconds(), seen.response().mean_ns(), &responses) {
@@ -343,9 +344,9 @@ impl Bench<'_, '_> {
     }
 }
 
-/// Response times of a window, for limits to be judged by.
+/// Returns the response times of a window by which limits are judged.
 fn directions(window: &Window) -> Directions<'_> {
-    // A load that schedules arrivals counts responses in every direction it has.
+    // A load that schedules arrivals counts response times in each of its directions.
     let of = |op| {
         let tally: &Tally = window.tally(op);
         tally.response.as_ref().unwrap_or(&tally.service)
@@ -359,7 +360,7 @@ struct Observed {
     total: Window,
     /// Its ticks, with service times.
     services: Vec<IntervalPoint>,
-    /// Its ticks, with response times in their place.
+    /// Its ticks, with response times instead.
     responses: Vec<IntervalPoint>,
     exceeding: Exceeding,
 }
@@ -395,7 +396,7 @@ impl Observed {
         self.total.response().unwrap_or_default()
     }
 
-    /// True where clearly fewer I/Os ended than came due: by more than the queue's length varies.
+    /// Returns true if clearly fewer I/Os ended than came due: by more than the queue length varies.
     fn falls_short(&self) -> bool {
         let offered = self.total.offered().unwrap_or_default().ios as f64;
         let short = offered - (self.total.ios() + self.total.errors()) as f64;
