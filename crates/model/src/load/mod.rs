@@ -126,7 +126,7 @@ pub struct Arrivals {
 /// Batches save system calls and lower the queue depth achieved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Batch {
-    /// Maximum number of I/Os submitted per call. 0 for as many as were reaped.
+    /// Maximum number of I/Os submitted per call. 0 for as many as there is room for.
     pub submit: u32,
     /// Completions to wait for, at least 1.
     pub complete_min: u32,
