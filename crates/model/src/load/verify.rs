@@ -215,7 +215,7 @@ pub struct Verify {
 /// One of several rounds, each of which writes every unit once.
 ///
 /// A workload that writes stores both numbers in the headers, the round's number as the first sequence
-/// number. A workload that only reads accepts units of these rounds, of this round or a later one: data
+/// number. A workload that only reads accepts units of this round or of a later round of the same run: data
 /// acknowledged before must be there, and data in flight afterwards may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyRound {
