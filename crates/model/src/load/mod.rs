@@ -81,6 +81,7 @@ impl FromStr for SyncMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArrivalProcess {
+    /// Evenly spaced.
     #[default]
     Linear,
     /// Exponentially distributed gaps: independent arrivals.

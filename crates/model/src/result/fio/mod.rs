@@ -135,8 +135,8 @@ pub struct FioLatency {
     /// Percentiles as pairs of percent and nanoseconds, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<(f64, u64)>,
-    /// Histogram of json+: pairs of the middle of a non-empty bucket, in nanoseconds, and its count. fio's
-    /// layout: [`crate::histogram::fio_bucket_of`].
+    /// Histogram of json+: pairs of the middle of a non-empty bucket, in nanoseconds, and its count. The
+    /// buckets are fio's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bins: Vec<(u64, u64)>,
 }
