@@ -1,9 +1,9 @@
-//! Dates, UTC, proleptic Gregorian.
+//! Calendar dates: UTC, proleptic Gregorian.
 //!
-//! Days are counted by years that begin in March, so that the leap day comes last: Howard Hinnant,
+//! A year is counted from March, so that the leap day is its last day. Source: Howard Hinnant,
 //! "chrono-Compatible Low-Level Date Algorithms", `days_from_civil` and `civil_from_days`.
 
-/// Months as C and fio abbreviate them.
+/// Abbreviations of the months, as C and fio write them.
 pub const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 /// Days from 0000-03-01 to 1970-01-01.
@@ -11,7 +11,7 @@ const EPOCH_DAYS: i64 = 719_468;
 const ERA_DAYS: i64 = 146_097;
 const DAY_SECONDS: i64 = 86_400;
 
-/// A point in time by the calendar.
+/// A date and time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Civil {
     /// Year; 0 is 1 BC.
@@ -29,7 +29,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// The calendar's words for seconds since 1970-01-01T00:00:00Z; negative before.
+    /// Converts seconds since 1970-01-01T00:00:00Z (negative before) to a date.
     #[must_use]
     pub fn of_unix_seconds(seconds: i64) -> Self {
         let of_day = seconds.rem_euclid(DAY_SECONDS);
@@ -50,7 +50,8 @@ impl Civil {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z. A day or second beyond its range counts on from there.
+    /// Returns the seconds since 1970-01-01T00:00:00Z. A day or a time of day outside its range carries over:
+    /// January 32 is February 1.
     #[must_use]
     pub fn unix_seconds(&self) -> i64 {
         let year = self.year - i64::from(self.month <= 2);

@@ -1,4 +1,4 @@
-//! Limits that a field agrees on, by name.
+//! Guides: named limits that a field agrees on.
 
 use crate::limit::{Limit, Metric, Side};
 use std::fmt;
@@ -6,17 +6,16 @@ use std::fmt;
 /// A rule of thumb for storage latency, as limits.
 #[derive(Debug, PartialEq)]
 pub struct Guide {
-    /// The word after `--guide`.
+    /// The value of `--guide`.
     pub name: &'static str,
-    /// The limits it stands for.
     pub limits: &'static [Limit],
-    /// Whose storage it is about, and what they ask of it.
+    /// What storage the guide is for, and its limits in words.
     pub about: &'static str,
-    /// Who says so.
+    /// Where the rule comes from.
     pub source: &'static str,
 }
 
-/// Every guide. Help and messages list them from here.
+/// All guides. Help and error messages list them from here.
 pub const GUIDES: &[Guide] = &[
     Guide {
         name: "flash",
@@ -41,14 +40,14 @@ pub const GUIDES: &[Guide] = &[
 ];
 
 impl Guide {
-    /// Its limits in words, and whose they are, in one line.
+    /// Returns the description and the source in one line.
     #[must_use]
     pub fn help(&self) -> String {
         format!("{} ({})", self.about, self.source)
     }
 }
 
-/// No guide has this name.
+/// The error for an unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{name}\" is not a guide; hint: use {}", listed())]
 pub struct GuideError {
@@ -59,17 +58,17 @@ fn listed() -> String {
     GUIDES.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Looks a guide up by its name.
+/// Finds a guide by its name, ignoring case.
 ///
 /// # Errors
-/// Where no guide has it.
+/// If no guide has this name.
 pub fn find(name: &str) -> Result<&'static Guide, GuideError> {
     let word = name.trim().to_ascii_lowercase();
     let guide = GUIDES.iter().find(|guide| guide.name == word);
     guide.ok_or_else(|| GuideError { name: name.to_owned() })
 }
 
-/// Name and limits: `flash (mean <= 2 ms, max <= 5 ms)`.
+/// Writes the name and the limits: `flash (mean <= 2 ms, max <= 5 ms)`.
 impl fmt::Display for Guide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();

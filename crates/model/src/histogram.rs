@@ -1,36 +1,35 @@
 //! The latency histogram: log-linear, mergeable by addition, foldable onto fio's buckets.
 //!
-//! Each power of two is divided into 128 equal buckets, so a bucket is at most 1/128 of its lower
-//! edge wide and its middle lies within 1/256 of every value in it. Values below 256 ns have a
-//! bucket each. The layout is the one fio uses with twice its resolution: two neighbouring buckets
-//! make one of fio's exactly.
+//! Each power of two has 128 equal buckets. A bucket is at most 1/128 of its lower edge wide, and its middle
+//! is within 1/256 of every value in it. Each value below 256 ns has its own bucket. The layout is fio's with
+//! twice the resolution: two adjacent buckets form exactly one of fio's.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Buckets per power of two, as a power of two.
+/// Base-2 logarithm of the number of buckets per power of two.
 pub const PRECISION_BITS: u32 = 7;
 const PER_OCTAVE: usize = 1 << PRECISION_BITS;
-/// Values of 2⁴⁰ ns (18 minutes) and more are counted as overflow.
+/// Values of 2⁴⁰ ns (18 minutes) or more are counted as overflow.
 const RANGE_BITS: u32 = 40;
 
-/// Number of buckets a histogram has.
+/// Number of buckets of a histogram.
 pub const BUCKETS: usize = PER_OCTAVE * (RANGE_BITS - PRECISION_BITS + 1) as usize;
 
-/// Number of buckets fio's histograms have (29 groups of 64).
+/// Number of buckets of fio's histograms (29 groups of 64).
 pub const FIO_BUCKETS: usize = 29 * 64;
 
-/// The bucket a value belongs to, or `None` where it exceeds the range. A few instructions.
+/// Returns the bucket of a value, or `None` if the value exceeds the range. Takes a few instructions.
 #[inline(always)]
 #[must_use]
 pub const fn bucket_of(value_ns: u64) -> Option<usize> {
-    // Setting the precision bit makes small values fall into exponent 0 without a branch.
+    // With the precision bit set, small values get exponent 0 without a branch.
     let exponent = (63 - (value_ns | PER_OCTAVE as u64).leading_zeros()) - PRECISION_BITS;
     let index = ((exponent as usize) << PRECISION_BITS) + (value_ns >> exponent) as usize;
     if index < BUCKETS { Some(index) } else { None }
 }
 
-/// Lowest value of a bucket, in nanoseconds.
+/// Returns the lowest value of a bucket, in nanoseconds.
 #[must_use]
 pub const fn bucket_low(index: usize) -> u64 {
     if index < 2 * PER_OCTAVE {
@@ -40,13 +39,13 @@ pub const fn bucket_low(index: usize) -> u64 {
     ((index & (PER_OCTAVE - 1)) as u64 + PER_OCTAVE as u64) << exponent
 }
 
-/// Number of nanosecond values a bucket holds.
+/// Returns the number of nanosecond values in a bucket.
 #[must_use]
 pub const fn bucket_width(index: usize) -> u64 {
     if index < 2 * PER_OCTAVE { 1 } else { 1 << ((index >> PRECISION_BITS) - 1) }
 }
 
-/// The value that stands for a bucket: its middle, within 1/256 of every value in it.
+/// Returns the middle of a bucket, which represents it. It is within 1/256 of every value in the bucket.
 #[must_use]
 pub const fn bucket_mid(index: usize) -> u64 {
     bucket_low(index) + (bucket_width(index) - 1) / 2
@@ -54,12 +53,12 @@ pub const fn bucket_mid(index: usize) -> u64 {
 
 /// Counts of latencies with their exact minimum, maximum and sum.
 ///
-/// Adding is associative and commutative, so histograms of workers, windows and hosts merge in any
-/// order. 35 KiB of memory, but for [`Histogram::empty`].
+/// Merging is associative and commutative, so histograms of workers, windows and hosts can be merged in any
+/// order. A histogram takes 35 KiB of memory unless it was made by [`Histogram::empty`].
 #[derive(Clone, JsonSchema)]
 #[schemars(into = "Stored", from = "Stored")]
 pub struct Histogram {
-    /// One for each bucket, or none at all where nothing was counted.
+    /// One count for each bucket; empty if nothing was counted.
     counts: Vec<u64>,
     overflow: u64,
     count: u64,
@@ -95,19 +94,19 @@ impl PartialEq for Histogram {
 impl Eq for Histogram {}
 
 impl Histogram {
-    /// An empty histogram with memory for what is to be counted.
+    /// Creates an empty histogram with its buckets allocated.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty histogram that takes no memory until something is counted.
+    /// Creates an empty histogram that allocates its buckets when the first value is counted.
     #[must_use]
     pub const fn empty() -> Self {
         Self { counts: Vec::new(), overflow: 0, count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
-    /// The counts of all buckets.
+    /// Returns the counts of all buckets, allocating them if necessary.
     fn counts_mut(&mut self) -> &mut [u64] {
         if self.counts.is_empty() {
             self.counts = vec![0; BUCKETS];
@@ -144,8 +143,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(value_ns);
     }
 
-    /// Adds counts gathered elsewhere in the same layout, with the exact extremes and sum that
-    /// belong to them.
+    /// Adds counts in the same layout, with their exact sum and extremes.
     pub fn add_raw(
         &mut self,
         counts: impl IntoIterator<Item = (usize, u64)>,
@@ -182,7 +180,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Forgets everything.
+    /// Removes all values and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.overflow = 0;
@@ -192,13 +190,13 @@ impl Histogram {
         self.max_ns = 0;
     }
 
-    /// Number of values counted, overflow included.
+    /// Number of values counted, including overflow.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Number of values beyond the range of 2⁴⁰ ns; they are in `count`, `sum_ns` and `max_ns`.
+    /// Number of values of 2⁴⁰ ns or more. They are included in `count`, `sum_ns` and `max_ns`.
     #[must_use]
     pub fn overflow(&self) -> u64 {
         self.overflow
@@ -210,26 +208,26 @@ impl Histogram {
         self.sum_ns
     }
 
-    /// Exact minimum; 0 when empty.
+    /// Exact minimum; 0 if empty.
     #[must_use]
     pub fn min_ns(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min_ns }
     }
 
-    /// Exact maximum; 0 when empty.
+    /// Exact maximum; 0 if empty.
     #[must_use]
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// Exact mean; 0 when empty.
+    /// Exact mean; 0 if empty.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
     }
 
-    /// Standard deviation of the counted values, from the bucket middles: within 1/256 of the
-    /// mean of the true one. Overflowed values stand at the maximum.
+    /// Sample standard deviation, computed from the bucket middles; its error is at most 1/256 of the mean.
+    /// Overflowed values count as the maximum.
     #[must_use]
     pub fn stddev_ns(&self) -> f64 {
         if self.count < 2 {
@@ -242,21 +240,21 @@ impl Histogram {
         ((within + beyond) / (self.count - 1) as f64).sqrt()
     }
 
-    /// The smallest recorded value that at least `percent` of all values do not exceed (nearest
-    /// rank), within 1/256; never below the minimum or above the maximum. 0 when empty.
-    /// Cost: one pass over the buckets.
+    /// Returns the smallest recorded value that at least `percent` of all values do not exceed (nearest
+    /// rank), within 1/256. The result is between the minimum and the maximum; 0 if empty. Takes one pass
+    /// over the buckets.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         if self.count == 0 {
             return 0;
         }
-        // 99.9 / 100 × 1000 is 999.0000000000001 in binary: the nudge keeps the rank at 999.
+        // 99.9 / 100 × 1000 is 999.0000000000001 in binary. The subtraction keeps the rank at 999.
         let exact = percent / 100.0 * self.count as f64;
         let rank = ((exact - exact * 1e-12).ceil() as u64).clamp(1, self.count);
         self.value_at_rank(rank)
     }
 
-    /// The value of the `rank`-th smallest entry, `rank` from 1 to `count`; within 1/256.
+    /// Returns the `rank`-th smallest value, within 1/256. `rank` is from 1 to `count`.
     #[must_use]
     pub fn value_at_rank(&self, rank: u64) -> u64 {
         if rank >= self.count {
@@ -272,21 +270,21 @@ impl Histogram {
         self.max_ns
     }
 
-    /// Number of values at or below `value_ns`, to the resolution of a bucket.
+    /// Returns the number of values at or below `value_ns`, to the resolution of a bucket.
     #[must_use]
     pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
         let end = bucket_of(value_ns).map_or(BUCKETS, |index| index + 1);
         self.counts.iter().take(end).sum()
     }
 
-    /// The buckets that hold something, in rising order: index and count.
+    /// Returns the non-empty buckets in ascending order, as index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let held = if self.count > self.overflow { &self.counts[..] } else { &[] };
         held.iter().copied().enumerate().filter(|(_, n)| *n > 0)
     }
 
-    /// The counts in fio's 1856 buckets; what lies beyond fio's range (2³⁴ ns, 17 s) is in the
-    /// last one, as fio has it.
+    /// Returns the counts in fio's 1856 buckets. Values beyond fio's range (2³⁴ ns, 17 s) are in the last
+    /// bucket, as in fio.
     #[must_use]
     pub fn fold_to_fio(&self) -> Vec<u64> {
         let mut folded = vec![0; FIO_BUCKETS];
@@ -298,8 +296,8 @@ impl Histogram {
     }
 }
 
-/// The bucket of fio's layout a value belongs to (fio's `stat.c` documents the layout): exact below
-/// 128 ns, then 64 buckets to each power of two; the last takes everything beyond.
+/// Returns the bucket of a value in fio's layout (documented in fio's `stat.c`): exact below 128 ns, then 64
+/// buckets per power of two. The last bucket has all larger values.
 #[must_use]
 pub fn fio_bucket_of(value_ns: u64) -> usize {
     if value_ns < 128 {
@@ -310,7 +308,7 @@ pub fn fio_bucket_of(value_ns: u64) -> usize {
     index.min(FIO_BUCKETS - 1)
 }
 
-/// The value fio's JSON names a bucket of its layout by: the middle of the bucket, rounded up.
+/// Returns the value that fio's JSON uses as the name of a bucket: the middle of the bucket, rounded up.
 #[must_use]
 pub fn fio_bucket_value(index: usize) -> u64 {
     if index < 128 {
@@ -320,7 +318,7 @@ pub fn fio_bucket_value(index: usize) -> u64 {
     (((index & 63) as u64 + 64) << exponent) + (1 << (exponent - 1))
 }
 
-/// The stored form: only buckets that hold something, as index and count.
+/// A histogram as stored: only non-empty buckets, as pairs of index and count.
 #[derive(JsonSchema, Serialize, Deserialize)]
 struct Stored {
     precision_bits: u32,
@@ -336,7 +334,7 @@ impl Serialize for Histogram {
         Stored {
             precision_bits: PRECISION_BITS,
             overflow: self.overflow,
-            // 2⁶⁴ ns of latency is 584 years of waiting; no step sums up to it.
+            // 2⁶⁴ ns are 584 years; the latencies of a step do not sum up to that.
             sum_ns: u64::try_from(self.sum_ns).unwrap_or(u64::MAX),
             min_ns: self.min_ns(),
             max_ns: self.max_ns,
@@ -459,7 +457,7 @@ mod tests {
         for index in 0..FIO_BUCKETS {
             assert_eq!(fio_bucket_of(fio_bucket_value(index)), index);
         }
-        // As fio 3.33 prints them.
+        // The values that fio 3.33 prints.
         assert_eq!(fio_bucket_value(fio_bucket_of(210)), 211);
         assert_eq!(fio_bucket_value(fio_bucket_of(220_000)), 220_160);
         assert_eq!(fio_bucket_value(FIO_BUCKETS - 1), 17_112_760_320);

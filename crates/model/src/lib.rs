@@ -1,6 +1,6 @@
-//! What a load, a plan and a result are: the words every other room speaks.
+//! Data types shared by all crates: workloads, plans, limits, results, caveats, units.
 //!
-//! No system calls and no clocks here; everything is plain data with its parsers and formats.
+//! Plain data with parsers and formatters. No system calls, no clocks.
 #![forbid(unsafe_code)]
 
 pub mod calendar;

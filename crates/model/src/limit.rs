@@ -1,4 +1,4 @@
-//! Bounds on latency statistics: `mean<=10ms`, `read:p99.9<=5ms`, `max<=50ms`.
+//! Latency limits: `mean<=10ms`, `read:p99.9<=5ms`, `max<=50ms`.
 
 use crate::histogram::Histogram;
 use crate::load::Load;
@@ -9,19 +9,18 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which latency statistic a limit bounds.
+/// The latency statistic that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metric {
-    /// Arithmetic mean.
     Mean,
-    /// A percentile, above 0 and below 100.
+    /// A percentile above 0 and below 100.
     Percentile(f64),
-    /// The largest latency seen.
+    /// The largest latency.
     Max,
 }
 
 impl Metric {
-    /// The statistic's value in a histogram, in nanoseconds.
+    /// Returns the value of the statistic in nanoseconds.
     #[must_use]
     pub fn of(self, histogram: &Histogram) -> f64 {
         match self {
@@ -31,8 +30,8 @@ impl Metric {
         }
     }
 
-    /// Number of I/Os below which the statistic says little: ten values have to lie beyond a
-    /// percentile for its rank to mean something.
+    /// Returns the number of I/Os that the statistic needs to be reliable. For a percentile, at least ten
+    /// values must lie beyond it.
     #[must_use]
     pub fn samples_wanted(self) -> u64 {
         match self {
@@ -53,18 +52,18 @@ impl fmt::Display for Metric {
     }
 }
 
-/// Which I/Os a limit bounds.
+/// The I/Os that a limit bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Reads and writes together.
     #[default]
     Any,
-    /// Reads alone.
+    /// Reads only.
     Read,
-    /// Writes alone.
+    /// Writes only.
     Write,
-    /// Flushes alone: fsync of files, commits of databases.
+    /// Flushes only: fsync of files, commits of databases.
     Sync,
 }
 
@@ -73,7 +72,7 @@ impl Side {
         *self == Self::Any
     }
 
-    /// `read:`, `write:`, `sync:` or nothing: what stands before the metric where a limit is typed.
+    /// Returns the part of a limit before the metric: `read:`, `write:`, `sync:` or nothing.
     #[must_use]
     pub fn prefix(self) -> &'static str {
         match self {
@@ -85,7 +84,7 @@ impl Side {
     }
 }
 
-/// The latencies of one window by direction, for limits to be judged by.
+/// The latencies of a window by direction, to check limits against.
 #[derive(Debug, Clone)]
 pub struct Directions<'a> {
     reads: &'a Histogram,
@@ -95,7 +94,8 @@ pub struct Directions<'a> {
 }
 
 impl<'a> Directions<'a> {
-    /// Latencies of reads, of writes and of flushes. Cost: merging the first two, where there are both.
+    /// Groups the latencies of reads, writes and flushes. Costs a merge of two histograms if there are both
+    /// reads and writes.
     #[must_use]
     pub fn new(reads: &'a Histogram, writes: &'a Histogram, syncs: &'a Histogram) -> Self {
         let all = if writes.count() == 0 {
@@ -110,7 +110,7 @@ impl<'a> Directions<'a> {
         Self { reads, writes, syncs, all }
     }
 
-    /// The latencies of one side.
+    /// Returns the latencies of one side.
     #[must_use]
     pub fn of(&self, side: Side) -> &Histogram {
         match side {
@@ -122,26 +122,25 @@ impl<'a> Directions<'a> {
     }
 }
 
-/// A bound that a latency statistic must not exceed.
+/// An upper bound on a latency statistic.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(into = "Stored", from = "Stored")]
 pub struct Limit {
     /// The I/Os bounded.
     pub side: Side,
-    /// The statistic bounded.
     pub metric: Metric,
-    /// The bound, in nanoseconds, at least 1.
+    /// The bound in nanoseconds, at least 1.
     pub bound_ns: u64,
 }
 
 impl Limit {
-    /// What is bounded, as it may be typed: `read:p99.9`.
+    /// Returns the statistic as the user types it: `read:p99.9`.
     #[must_use]
     pub fn statistic(&self) -> String {
         format!("{}{}", self.side.prefix(), self.metric)
     }
 
-    /// The same for a database, whose flushes are commits: `commit:p99.9`.
+    /// Returns the statistic as the user types it for a database, where flushes are commits: `commit:p99.9`.
     #[must_use]
     pub fn database_statistic(&self) -> String {
         match self.side {
@@ -150,36 +149,35 @@ impl Limit {
         }
     }
 
-    /// The limit of a database in words: `commit:p99.9 <= 5 ms`.
+    /// Formats the limit for a database: `commit:p99.9 <= 5 ms`.
     #[must_use]
     pub fn database_words(&self) -> String {
         format!("{} <= {}", self.database_statistic(), Bound(self.bound_ns))
     }
 
-    /// The statistic this limit bounds, in nanoseconds; infinite where its side has no I/O, which
-    /// is as bad as can be.
+    /// Returns the value of the bounded statistic in nanoseconds; infinity if the side has no I/O.
     #[must_use]
     pub fn statistic_ns(&self, latencies: &Directions<'_>) -> f64 {
         let histogram = latencies.of(self.side);
         if histogram.count() == 0 { f64::INFINITY } else { self.metric.of(histogram) }
     }
 
-    /// True where the statistic does not exceed the bound. Without any I/O nothing holds.
+    /// True if the statistic does not exceed the bound. False if there is no I/O.
     #[must_use]
     pub fn holds(&self, latencies: &Directions<'_>) -> bool {
         self.statistic_ns(latencies) <= self.bound_ns as f64
     }
 
-    /// True where the side this limit bounds has as many I/Os as its statistic takes.
+    /// True if the bounded side has as many I/Os as its statistic needs.
     #[must_use]
     pub fn has_samples(&self, latencies: &Directions<'_>) -> bool {
         latencies.of(self.side).count() >= self.metric.samples_wanted()
     }
 
-    /// Checks that a load has the I/Os this limit bounds.
+    /// Checks that a workload issues the I/Os that this limit bounds.
     ///
     /// # Errors
-    /// Where it makes none of them.
+    /// If the workload issues none of them.
     pub fn check(&self, load: &Load) -> Result<(), LimitError> {
         let mixed = load.rw.is_mixed() && !load.dependent;
         let reads = load.dependent || load.rw.reads() && !(mixed && load.read_percent == 0);
@@ -200,8 +198,7 @@ impl Limit {
     }
 }
 
-/// Limits that say the same in fewer words: of several on one statistic the tightest, in the
-/// order they were first named.
+/// Removes redundant limits: keeps the tightest of several on one statistic, in order of first occurrence.
 #[must_use]
 pub fn tightest(limits: impl IntoIterator<Item = Limit>) -> Vec<Limit> {
     let mut kept: Vec<Limit> = Vec::new();
@@ -215,21 +212,21 @@ pub fn tightest(limits: impl IntoIterator<Item = Limit>) -> Vec<Limit> {
 }
 
 impl Limit {
-    /// The limit of a search of storage that was given none: one I/O in a hundred may take longer than 5 ms.
+    /// Default limit of a search on storage: p99 up to 5 ms.
     pub const USUAL: Self =
         Self { side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 5_000_000 };
-    /// The same where a disk turns: it takes some 10 ms for one I/O.
+    /// Default limit on rotating disks, where one I/O takes about 10 ms: p99 up to 50 ms.
     pub const USUAL_OF_DISKS: Self = Self { bound_ns: 50_000_000, ..Self::USUAL };
 }
 
-/// The limit of a search of databases that was given none: a mean of 10 ms.
+/// Default limit of a search on a database: a mean of 10 ms.
 impl Default for Limit {
     fn default() -> Self {
         Self { side: Side::Any, metric: Metric::Mean, bound_ns: 10_000_000 }
     }
 }
 
-/// Shows a bound as it was typed, not rounded: `10 ms`, `2.555 ms`.
+/// Formats a bound as typed, without rounding: `10 ms`, `2.555 ms`.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound(pub u64);
 
@@ -243,45 +240,42 @@ impl fmt::Display for Bound {
     }
 }
 
-/// As it may be typed: `read:p99.9 <= 5 ms`. Exact for bounds up to some weeks.
+/// Formats the limit as the user may type it: `read:p99.9 <= 5 ms`. Exact for bounds of up to some weeks.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} <= {}", self.statistic(), Bound(self.bound_ns))
     }
 }
 
-/// Why a limit could not be read, or does not go with a load.
+/// Why a limit is invalid or does not fit a workload.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LimitError {
-    /// No `<=` in it.
+    /// The limit has no `<=`.
     #[error("limit \"{0}\" has no \"<=\"; hint: use mean<=10ms or read:p99.9<=5ms")]
     NoBound(String),
-    /// The direction is unknown.
     #[error(
         "\"{0}:\" is not a direction; hint: use read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms"
     )]
     Side(String),
-    /// The statistic is unknown.
     #[error("\"{0}\" is not a latency statistic; hint: use mean, p50, p99, p99.9 or max")]
     Metric(String),
-    /// The bound has no unit: a bare 10 would mean ten seconds, which nobody means in a limit.
+    /// The bound has no unit. A bare 10 would mean ten seconds, which nobody means in a limit.
     #[error("the bound of limit \"{0}\" has no unit; hint: use 10ms or 250us")]
     Unit(String),
-    /// The bound is no duration above zero.
+    /// The bound is not a duration above zero.
     #[error("the bound of limit \"{0}\" is no time above zero; hint: use 10ms or 250us")]
     Bound(String),
-    /// The load makes no I/O in the direction bounded.
+    /// The workload issues no I/O in the bounded direction.
     #[error(
         "limit \"{limit}\" bounds {words}, and {asked} makes none; hint: use rw=randrw or rw={right}"
     )]
     NoSuchDirection {
-        /// The limit.
         limit: Limit,
-        /// What it bounds, in the plural.
+        /// The I/Os it bounds, in the plural.
         words: &'static str,
-        /// The options that make no such I/O.
+        /// The options of the workload, which issues no such I/O.
         asked: String,
-        /// A pattern that does.
+        /// A pattern that issues such I/O.
         right: &'static str,
     },
 }
@@ -343,7 +337,7 @@ impl FromStr for Metric {
 struct Stored {
     metric: String,
     bound_ns: u64,
-    /// Absent for reads and writes together.
+    /// Missing for reads and writes together.
     #[serde(default, rename = "direction", skip_serializing_if = "Side::is_any")]
     side: Side,
 }

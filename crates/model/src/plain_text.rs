@@ -1,23 +1,24 @@
-//! Text from outside, made fit to be shown: without what moves a cursor, turns letters around, or is secret.
+//! Makes text from outside safe to print: without terminal control characters, changes of text direction, and
+//! secrets.
 
 use std::borrow::Cow;
 
-/// Stands in place of a password.
+/// Replaces a password.
 const HIDDEN: &str = "***";
-/// Schemes of URLs that stand before a user without `//` at times.
+/// Schemes of URLs that users sometimes type without `//` before the user name.
 const SCHEMES: [&str; 8] =
     ["postgres", "postgresql", "mysql", "http", "https", "ftp", "sqlite", "rocksdb"];
-/// What names of secrets end in, in small letters.
+/// Endings of the names of secrets, in lower case.
 const SECRET_NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
-/// Longer names are none of files (`NAME_MAX`).
+/// Maximum length of a file name (`NAME_MAX`).
 const LONGEST_NAME: usize = 255;
-/// Letters shown of the beginning and of the end of a longer name.
+/// Characters kept of the start and of the end of a longer name.
 const SHOWN_OF_NAME: (usize, usize) = (48, 16);
-/// Shorter secrets are hidden where they stand alone, and not within words.
+/// Secrets with fewer characters are hidden only as separate words, not within words.
 const LEAST_LETTERS: usize = 4;
 
-/// True for a character that shows as nothing, or as something else than it is: control characters, marks that
-/// change the direction of text (Unicode Standard Annex 9), line separators, invisible letters.
+/// True for a character that is invisible or misleading: control characters, marks that change the direction
+/// of text (Unicode Standard Annex 9), line separators, invisible characters.
 #[must_use]
 pub fn is_unprintable(letter: char) -> bool {
     letter.is_control()
@@ -29,21 +30,20 @@ pub fn is_unprintable(letter: char) -> bool {
         )
 }
 
-/// Text of several lines: what cannot be printed is shown as Rust escapes it (`\u{1b}`), line ends and tabs
-/// stay.
+/// Escapes unprintable characters as Rust does (`\u{1b}`), except line ends and tabs.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| is_unprintable(letter) && !matches!(letter, '\n' | '\t'))
 }
 
-/// Text of one line: line ends and tabs are escaped, too.
+/// Escapes all unprintable characters, including line ends and tabs.
 #[must_use]
 pub fn shown_in_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unprintable)
 }
 
-/// Text with each name in it that is longer than any file's (255 letters) cut down to its beginning, its end,
-/// and how long it is.
+/// Shortens each name that is longer than any file name (255 characters) to its start, its end, and its
+/// length.
 #[must_use]
 pub fn with_short_names(text: &str) -> Cow<'_, str> {
     let ends = |letter: char| letter.is_whitespace() || matches!(letter, '/' | ':' | '"');
@@ -82,8 +82,8 @@ fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A cell of CSV: an apostrophe stands before text that a spreadsheet would take for a formula, and what cannot
-/// be printed is escaped as in a line. Numbers stay as they are.
+/// Formats a CSV cell: puts an apostrophe before text that a spreadsheet would read as a formula, and escapes
+/// unprintable characters. Numbers are unchanged.
 #[must_use]
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -94,10 +94,11 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON that means the same, in which strings have what cannot be printed as `\uXXXX` (RFC 8259, 7).
+/// Escapes unprintable characters in JSON strings as `\uXXXX` (RFC 8259, section 7). The JSON keeps its
+/// meaning.
 #[must_use]
 pub fn json_shown(json: &str) -> Cow<'_, str> {
-    // Those of ASCII are escaped by whoever writes JSON, except for DEL; line ends stand between values.
+    // JSON writers escape those of ASCII, except DEL. Line ends occur only between values.
     let is_bad = |letter: char| is_unprintable(letter) && letter >= '\u{7f}';
     if !json.contains(is_bad) {
         return Cow::Borrowed(json);
@@ -115,7 +116,7 @@ pub fn json_shown(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// The passwords that came with a command line and its environment.
+/// The passwords in a command line and its environment.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets(Vec<String>);
 
@@ -126,8 +127,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// The secrets in arguments, each of which may be a URL with mistakes, and those that are known
-    /// otherwise.
+    /// Collects the secrets in arguments, each of which may be a malformed URL, and the `known` secrets.
     pub fn of<'a>(
         arguments: impl IntoIterator<Item = &'a str>,
         known: impl IntoIterator<Item = String>,
@@ -142,7 +142,7 @@ impl Secrets {
             names_the_next = argument.starts_with("--")
                 && SECRET_NAMES.iter().any(|name| option.ends_with(name));
             if let Some(secret) = secret_of_url(argument) {
-                // A scheme that is not known was taken for the user, and the user for a part of the secret.
+                // An unknown scheme was taken for the user, and the user for part of the secret.
                 let parts = secret.match_indices(':').map(|(at, _)| secret[at + 1..].to_owned());
                 secrets.extend(parts);
                 secrets.push(secret.to_owned());
@@ -152,7 +152,7 @@ impl Secrets {
                 secrets.extend(value.split('&').next().map(str::to_owned));
             }
         }
-        // Messages end lines, or join them, where a secret has a line end.
+        // Messages break or join lines at a line end within a secret.
         let lines: Vec<String> = secrets
             .iter()
             .filter(|secret| secret.contains(char::is_control))
@@ -165,14 +165,14 @@ impl Secrets {
             .collect();
         secrets.extend(others);
         secrets.retain(|secret| !secret.trim().is_empty());
-        // One may be part of another.
+        // Longest first, because a secret may be part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
         Self(secrets)
     }
 
-    /// The text without these secrets, and without whatever looks like one: in `scheme://user:secret@`, with
-    /// mistakes in it, too, and behind `password=`.
+    /// Hides these secrets and everything that looks like a secret: in `scheme://user:secret@`, even if
+    /// malformed, and after `password=`.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
@@ -187,7 +187,7 @@ impl Secrets {
             };
             match secret_of_url(word) {
                 Some(secret) => {
-                    // It is a part of the word.
+                    // `secret` is a slice of `word`.
                     let at = secret.as_ptr() as usize - word.as_ptr() as usize;
                     hidden.push_str(&word[..at]);
                     hidden.push_str(HIDDEN);
@@ -201,12 +201,12 @@ impl Secrets {
     }
 }
 
-/// What separates words in a line of text.
+/// True for characters that separate words in a line.
 fn is_separator(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '"' | '\'' | '`' | '<' | '>' | '“' | '”')
 }
 
-/// The text with a secret hidden wherever it stands.
+/// Hides every occurrence of a secret.
 fn without(text: &str, secret: &str) -> String {
     if secret.chars().count() >= LEAST_LETTERS {
         return text.replace(secret, HIDDEN);
@@ -226,7 +226,8 @@ fn without(text: &str, secret: &str) -> String {
     hidden
 }
 
-/// The password in what is, or was meant to be, a URL: between user and host, or where a host was forgotten.
+/// Returns the password in a URL, well-formed or not: between user and host, or at the end if the host is
+/// missing.
 fn secret_of_url(word: &str) -> Option<&str> {
     let (rest, is_url) = match word.split_once("://") {
         Some((scheme, rest)) if !scheme.contains([':', '@']) => {
@@ -248,7 +249,7 @@ fn secret_of_url(word: &str) -> Option<&str> {
     (!secret.is_empty() && !is_path && secret != HIDDEN).then_some(secret)
 }
 
-/// What stands for a port and is no number, where nothing stands for a host behind a user.
+/// Returns the text in the place of the port if it is not a number: a password after a user, without a host.
 fn secret_for_port(rest: &str) -> Option<&str> {
     let (_, port) = rest.split_once(':').filter(|_| !rest.starts_with('['))?;
     let number = port.split(['/', '?', '#']).next().unwrap_or_default();
@@ -257,12 +258,12 @@ fn secret_for_port(rest: &str) -> Option<&str> {
     (!is_port && port != HIDDEN).then_some(port)
 }
 
-/// What stands behind `password=` and its like, each to the end of the text.
+/// Returns the values after `password=` and similar names, each to the end of the text.
 fn named_values(text: &str) -> Vec<&str> {
     value_starts(text).into_iter().map(|at| &text[at..]).filter(|value| !value.is_empty()).collect()
 }
 
-/// Where values of secret names begin.
+/// Returns the positions of values of secret names.
 fn value_starts(text: &str) -> Vec<usize> {
     let small = text.to_ascii_lowercase();
     let is_secret = |at: &usize| SECRET_NAMES.iter().any(|name| small[..*at].ends_with(name));
@@ -294,7 +295,7 @@ fn without_named(text: &str) -> String {
     hidden
 }
 
-/// The text with `%40` and its like as the letters they stand for (RFC 3986, 2.1).
+/// Decodes percent-encoding such as `%40` (RFC 3986, section 2.1).
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

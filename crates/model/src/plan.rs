@@ -1,36 +1,36 @@
-//! Steps in order: what a command, a job file, a suite or a search unfolds to.
+//! Plans: the steps, in order, of a command, a job file, a suite or a search.
 
 use crate::load::{Load, OwnTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a step may take whose jobs end by themselves, when their I/Os or bytes are done: a week.
+/// Maximum duration of a step whose jobs end after a number of I/Os or bytes: a week.
 pub const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
-/// One load with its name.
+/// A workload with a name.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Job {
-    /// Name shown beside its figures.
+    /// Name in the output.
     pub name: String,
-    /// What it asks of the target.
+    /// The workload.
     pub load: Load,
 }
 
 /// Jobs that run together.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Step {
-    /// Label shown beside its figures.
+    /// Label in the output.
     pub label: String,
     /// The jobs, at least one.
     pub jobs: Vec<Job>,
-    /// Time before measuring begins, in nanoseconds; its I/Os are issued and not counted.
+    /// Time before the measurement, in nanoseconds. I/Os are issued but not counted.
     pub ramp_ns: u64,
     /// Time measured, in nanoseconds.
     pub runtime_ns: u64,
 }
 
 impl Step {
-    /// A step of one job.
+    /// Creates a step with one job.
     #[must_use]
     pub fn single(load: Load, ramp_ns: u64, runtime_ns: u64) -> Self {
         let label = load.label();
@@ -38,10 +38,12 @@ impl Step {
         Self { label, jobs, ramp_ns, runtime_ns }
     }
 
-    /// The step as long as its jobs take together, each of which has its ramp and its runtime from
-    /// its own beginning, as in fio. Where all begin together and have the same times, these are
-    /// the step's, behind the delay; otherwise each job gets times of its own, and the step
-    /// measures from its own beginning until the last one's end.
+    /// Adapts the times of the step to those of its jobs. As in fio, each job's ramp and runtime count from
+    /// its own start.
+    ///
+    /// If all jobs start together and have the same times, the step has these times, after the delay.
+    /// Otherwise each job gets its own times, and the step measures from its start to the end of the last
+    /// job.
     #[must_use]
     pub fn with_own_times(mut self) -> Self {
         let delay_ns = self.jobs.first().map_or(0, |job| job.load.startdelay_ns);
@@ -65,13 +67,13 @@ impl Step {
         self
     }
 
-    /// I/Os kept outstanding over all workers of all jobs.
+    /// Queue depth over all workers of all jobs.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
         self.jobs.iter().map(|job| job.load.queue_depth()).fold(0, u32::saturating_add)
     }
 
-    /// True where a job changes the target.
+    /// True if a job changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.jobs.iter().any(|job| job.load.writes())
@@ -81,7 +83,6 @@ impl Step {
 /// Steps in the order they run.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Plan {
-    /// The steps.
     pub steps: Vec<Step>,
 }
 

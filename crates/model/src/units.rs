@@ -1,10 +1,10 @@
-//! Sizes, durations and rates as people type and read them.
+//! Sizes, durations and rates, as users type and read them.
 //!
-//! Input follows fio's rules (`4k` = 4096); output names the base it uses (KiB, kB).
+//! Input follows fio's rules (`4k` is 4096). Output names its base (KiB, kB).
 
 use std::fmt;
 
-/// Why a size, duration, count or percentage could not be read.
+/// The error for an invalid size, duration, count or percentage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not {wanted}; hint: use {example}")]
 pub struct UnitError {
@@ -19,7 +19,7 @@ impl UnitError {
     }
 }
 
-/// Splits `12.5ms` into the number and the lower-cased unit.
+/// Splits `12.5ms` into the number and the unit in lower case.
 fn split(text: &str) -> Option<(f64, String)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -27,19 +27,19 @@ fn split(text: &str) -> Option<(f64, String)> {
     Some((number, text[end..].trim().to_ascii_lowercase()))
 }
 
-/// A whole number of base units, unless it does not fit 63 bits.
+/// Returns the value in base units, rounded, if it fits in 63 bits.
 fn scale(number: f64, factor: f64) -> Option<u64> {
     let value = number * factor;
     (value.is_finite() && (0.0..9.2e18).contains(&value)).then(|| value.round() as u64)
 }
 
-/// Reads a size in bytes.
+/// Parses a size in bytes.
 ///
-/// `k`, `m`, `g`, `t`, `p` and `ki`, `kib` … are powers of 1024, and so are `kb`, `mb` …, as in
-/// fio with its default `kb_base=1024`; no unit or `b` means bytes.
+/// `k`, `m`, `g`, `t`, `p`, `ki`, `kib` … and `kb`, `mb` … are powers of 1024, as in fio with its default
+/// `kb_base=1024`. No unit or `b` means bytes.
 ///
 /// # Errors
-/// When the text is not a number with such a unit, or exceeds 63 bits.
+/// If the text is not a number with such a unit, or exceeds 63 bits.
 pub fn parse_size_bytes(text: &str) -> Result<u64, UnitError> {
     let fail = || UnitError::new(text, "a size", "4096, 4k, 1m or 10g");
     let (number, unit) = split(text).ok_or_else(fail)?;
@@ -55,10 +55,10 @@ pub fn parse_size_bytes(text: &str) -> Result<u64, UnitError> {
     scale(number, 1024f64.powi(power)).ok_or_else(fail)
 }
 
-/// Reads a duration in nanoseconds; a bare number means seconds, as in fio's `runtime`.
+/// Parses a duration in nanoseconds. A number without a unit means seconds, as in fio's `runtime`.
 ///
 /// # Errors
-/// When the text is not a number with one of the units ns, us, ms, s, m, h, d.
+/// If the text is not a number with one of the units ns, us, ms, s, m, h, d, or a time as in [`clock_ns`].
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     let fail = || UnitError::new(text, "a duration", "30s, 10ms, 250us or 5m");
     if let Some(ns) = clock_ns(text) {
@@ -78,7 +78,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     scale(number, factor).ok_or_else(fail)
 }
 
-/// A duration as a clock shows it, in nanoseconds: `[DAYS:]HOURS:MINUTES:SECONDS` or `MINUTES:SECONDS`.
+/// Parses `[DAYS:]HOURS:MINUTES:SECONDS` or `MINUTES:SECONDS` and returns nanoseconds.
 #[must_use]
 pub fn clock_ns(text: &str) -> Option<u64> {
     let parts: Vec<&str> = text.rsplit(':').collect();
@@ -92,7 +92,8 @@ pub fn clock_ns(text: &str) -> Option<u64> {
     seconds?.checked_mul(1_000_000_000).filter(|ns| *ns < 9_200_000_000_000_000_000)
 }
 
-/// A time in seconds, or in milliseconds or microseconds where it is no whole number of them.
+/// Formats a time in seconds, or in milliseconds or microseconds if it is not a whole number of the larger
+/// unit. Microseconds are rounded up.
 #[must_use]
 pub fn time_word(ns: u64) -> String {
     const SECOND: u64 = 1_000_000_000;
@@ -106,10 +107,10 @@ pub fn time_word(ns: u64) -> String {
     }
 }
 
-/// Reads a count such as an I/O rate; `k` and `m` are powers of 1000, for nobody means 1024 I/Os.
+/// Parses a count such as an I/O rate. `k` and `m` are powers of 1000, because nobody means 1024 I/Os.
 ///
 /// # Errors
-/// When the text is not a number with no unit, `k`, `m` or `g`.
+/// If the text is not a number without a unit or with `k`, `m` or `g`.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     let fail = || UnitError::new(text, "a count", "1000 or 20k");
     let (number, unit) = split(text).ok_or_else(fail)?;
@@ -123,7 +124,8 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     scale(number, factor).ok_or_else(fail)
 }
 
-/// Bytes in the largest unit that divides them, as [`parse_size_bytes`] reads them: `4k`, `1m`, `512`.
+/// Formats bytes in the largest unit that divides them, as [`parse_size_bytes`] parses them: `4k`, `1m`,
+/// `512`.
 #[must_use]
 pub fn size_word(bytes: u64) -> String {
     const UNITS: [(u32, &str); 4] = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
@@ -133,7 +135,7 @@ pub fn size_word(bytes: u64) -> String {
         .map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 
-/// A word as a shell takes it: in single quotes where it is not plain.
+/// Quotes a word for a shell if necessary, with single quotes.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
@@ -144,10 +146,10 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// Reads a bandwidth in bytes per second: `300MB/s` is 300 × 10⁶ and `300MiB/s` 300 × 2²⁰.
+/// Parses a bandwidth in bytes per second: `300MB/s` is 300 × 10⁶, `300MiB/s` is 300 × 2²⁰. `/s` is optional.
 ///
 /// # Errors
-/// When the text is not a number with such a unit; `/s` may be left out.
+/// If the text is not a number with such a unit.
 pub fn parse_bytes_per_sec(text: &str) -> Result<u64, UnitError> {
     let fail = || UnitError::new(text, "a bandwidth", "300MB/s or 2GiB/s");
     let (number, unit) = split(text.trim().trim_end_matches("/s")).ok_or_else(fail)?;
@@ -164,17 +166,17 @@ pub fn parse_bytes_per_sec(text: &str) -> Result<u64, UnitError> {
     scale(number, factor).ok_or_else(fail)
 }
 
-/// Reads a percentage between 0 and 100; a trailing `%` may be there.
+/// Parses a percentage from 0 to 100. The `%` is optional.
 ///
 /// # Errors
-/// When the text is no number or lies outside the range.
+/// If the text is not a number in this range.
 pub fn parse_percent(text: &str) -> Result<f64, UnitError> {
     let fail = || UnitError::new(text, "a percentage between 0 and 100", "70 or 70%");
     let number: f64 = text.trim().trim_end_matches('%').parse().map_err(|_| fail())?;
     if (0.0..=100.0).contains(&number) { Ok(number) } else { Err(fail()) }
 }
 
-/// Three significant digits, without trailing zeros beyond them.
+/// Formats a value with three significant digits; larger values without decimals.
 fn three_digits(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     let decimals = if value >= 99.95 || value == 0.0 {
         0
@@ -186,12 +188,12 @@ fn three_digits(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Resu
     f.pad(&format!("{value:.decimals$} {unit}"))
 }
 
-/// Picks the largest unit the value fills and prints three significant digits of it.
+/// Formats a value with three significant digits, in the largest unit in which it is at least 1.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, units: &[(f64, &str)]) -> fmt::Result {
     let last = units.len() - 1;
     for (index, (factor, unit)) in units.iter().enumerate() {
         let shown = value / factor;
-        // 999.6 would print as 1000: the next unit says it better.
+        // 999.6 would print as 1000; the next unit is better.
         if index == last || shown < 999.5 {
             return three_digits(f, shown, unit);
         }
@@ -199,7 +201,7 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: f64, units: &[(f64, &str)]) -> fmt:
     Ok(())
 }
 
-/// Shows bytes in powers of 1024: `4 KiB`, `1.5 GiB`. Whole multiples print without decimals.
+/// Formats bytes in powers of 1024: `4 KiB`, `1.5 GiB`. Whole multiples have no decimals.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes(pub u64);
 
@@ -220,7 +222,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Shows a bandwidth in powers of 1000, as device data sheets do: `325 MB/s`.
+/// Formats a bandwidth in powers of 1000, as data sheets do: `325 MB/s`.
 #[derive(Debug, Clone, Copy)]
 pub struct Bandwidth(pub f64);
 
@@ -230,7 +232,7 @@ impl fmt::Display for Bandwidth {
     }
 }
 
-/// Shows nanoseconds in the unit that reads best: `850 ns`, `12.4 µs`, `9.87 ms`, `1.20 s`.
+/// Formats nanoseconds in the most readable unit: `850 ns`, `12.4 µs`, `9.87 ms`, `1.20 s`.
 #[derive(Debug, Clone, Copy)]
 pub struct Latency(pub f64);
 
@@ -240,7 +242,7 @@ impl fmt::Display for Latency {
     }
 }
 
-/// Shows a rate or count in groups of three digits: `81,204`; under 100 one decimal is kept.
+/// Formats a rate or count in groups of three digits: `81,204`. A fraction below 100 has one decimal.
 #[derive(Debug, Clone, Copy)]
 pub struct Count(pub f64);
 

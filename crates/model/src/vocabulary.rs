@@ -1,8 +1,9 @@
-//! The words for what a measurement counts and raises.
+//! Terms for what a measurement counts and varies.
 
 use crate::limit::Limit;
 
-/// What is measured: I/Os of a device or file at a queue depth, or operations of a database by processes.
+/// What is measured: I/Os of a device or file at a queue depth, or operations of a database by a number of
+/// processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vocabulary {
     #[default]
@@ -11,13 +12,13 @@ pub enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// That of a database, or of a device or file.
+    /// Returns the terms of a database if `is_database` is true, otherwise those of a device or file.
     #[must_use]
     pub const fn of_database(is_database: bool) -> Self {
         if is_database { Self::Database } else { Self::Device }
     }
 
-    /// What is counted: `I/Os`.
+    /// Returns the plural of what is counted: `I/Os`.
     #[must_use]
     pub const fn ios(self) -> &'static str {
         match self {
@@ -26,7 +27,7 @@ impl Vocabulary {
         }
     }
 
-    /// One of what is counted: `I/O`.
+    /// Returns the singular of what is counted: `I/O`.
     #[must_use]
     pub const fn io(self) -> &'static str {
         match self {
@@ -35,7 +36,7 @@ impl Vocabulary {
         }
     }
 
-    /// The unit of the rate: `IOPS`.
+    /// Returns the unit of the rate: `IOPS`.
     #[must_use]
     pub const fn iops(self) -> &'static str {
         match self {
@@ -44,7 +45,7 @@ impl Vocabulary {
         }
     }
 
-    /// A queue depth, or a number of processes: `queue depth 8`, `8 processes`.
+    /// Formats a queue depth or a number of processes: `queue depth 8`, `8 processes`.
     #[must_use]
     pub fn amount(self, queue_depth: u32) -> String {
         match (self, queue_depth) {
@@ -54,7 +55,7 @@ impl Vocabulary {
         }
     }
 
-    /// Two of them: `queue depths 8 and 16`, `8 and 16 processes`.
+    /// Formats two of them: `queue depths 8 and 16`, `8 and 16 processes`.
     #[must_use]
     pub fn amounts(self, one: u32, other: u32) -> String {
         match self {
@@ -63,7 +64,7 @@ impl Vocabulary {
         }
     }
 
-    /// `at queue depth 8`, `with 8 processes`.
+    /// Formats the amount with a preposition: `at queue depth 8`, `with 8 processes`.
     #[must_use]
     pub fn at(self, queue_depth: u32) -> String {
         let preposition = match self {
@@ -73,7 +74,7 @@ impl Vocabulary {
         format!("{preposition} {}", self.amount(queue_depth))
     }
 
-    /// The form of a verb that [`Vocabulary::amount`] takes: `gives` or `give`.
+    /// Returns the form of a verb that agrees with [`Vocabulary::amount`]: `gives` or `give`.
     #[must_use]
     pub const fn verb(
         self,
@@ -87,7 +88,7 @@ impl Vocabulary {
         }
     }
 
-    /// The statistic of a limit as it is typed: `sync:p99`, of a database `commit:p99`.
+    /// Returns the statistic of a limit as the user types it: `sync:p99`, for a database `commit:p99`.
     #[must_use]
     pub fn statistic(self, limit: &Limit) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! Documents that earlier versions stored, and what this version makes of them.
+//! Checks that this version reads documents stored by earlier versions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The document as this version would print it.
+/// Returns the document as this version would print it.
 fn again<D: DeserializeOwned + Serialize>(document: &Value) -> Value {
     let typed: D = serde_json::from_value(document.clone()).unwrap();
     serde_json::to_value(typed).unwrap()

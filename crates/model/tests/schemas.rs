@@ -1,6 +1,6 @@
-//! The JSON Schemas in `docs/schemas`: made from the types, and real documents against them.
+//! Checks that the JSON Schemas in `docs/schemas` match the types, and that stored documents are valid.
 //!
-//! `UPDATE_SCHEMAS=1 cargo test -p iogauge-model --test schemas` writes them anew.
+//! `UPDATE_SCHEMAS=1 cargo test -p iogauge-model --test schemas` rewrites them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ fn schema<D: JsonSchema>(format: &str) -> (String, Value) {
     (format.to_owned(), schema)
 }
 
-/// Descriptions without the marks of Rust's documentation.
+/// Removes Rust's documentation markup from descriptions.
 fn for_readers(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -43,7 +43,7 @@ fn for_readers(schema: &mut Value) {
     }
 }
 
-/// The schema as text, with a line for each type and property, so that changes show line by line.
+/// Formats a schema with one line per type and property, so that a diff shows changes line by line.
 fn text(schema: &Value) -> String {
     let members = |value: &Value, indent: &str, each: &dyn Fn(&str, &Value) -> String| {
         let members = value.as_object().unwrap().iter();
@@ -59,7 +59,7 @@ fn text(schema: &Value) -> String {
     format!("{{\n{}\n}}\n", members(schema, "  ", &member))
 }
 
-/// Each format with its schema.
+/// Returns each format with its schema.
 fn schemas() -> Vec<(String, Value)> {
     vec![
         schema::<RunDocument>(RUN_FORMAT),
@@ -79,7 +79,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// `iogauge.run/1` is in `run-1.json`.
+/// Returns the file name of a format's schema: `run-1.json` for `iogauge.run/1`.
 fn file_name(format: &str) -> String {
     format!("{}.json", format.trim_start_matches("iogauge.").replace('/', "-"))
 }

@@ -1,5 +1,6 @@
-//! The table of caveats: code, rule of its impact, title, general hint. A row here, its fact beside it
-//! and the place that finds the fact make a caveat.
+//! The table of caveats: code, impact rule, title, general hint.
+//!
+//! To add a caveat, add a row here, a fact in a file beside it, and the code that finds the fact.
 
 use super::ImpactRule;
 use schemars::JsonSchema;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! caveat_codes {
     ($($name:ident = $code:literal, $rule:ident, $title:literal, $hint:literal;)+) => {
-        /// The kind of a caveat. Stored and printed as its kebab-case word.
+        /// The kind of a caveat. JSON and text use its kebab-case code.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum CaveatCode {
@@ -15,28 +16,28 @@ macro_rules! caveat_codes {
         }
 
         impl CaveatCode {
-            /// Every code, in order of declaration.
+            /// All codes, in order of declaration.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The word used in JSON and text.
+            /// Returns the code used in JSON and text.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $code),+ }
             }
 
-            /// The caveat in a few words.
+            /// Returns a short description.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title),+ }
             }
 
-            /// How its impact is decided.
+            /// Returns the rule that decides the impact.
             #[must_use]
             pub const fn rule(self) -> ImpactRule {
                 match self { $(Self::$name => ImpactRule::$rule),+ }
             }
 
-            /// What to do about it where a fact has no hint of its own.
+            /// Returns the hint for facts that have no hint of their own.
             #[must_use]
             pub const fn hint(self) -> &'static str {
                 match self { $(Self::$name => $hint),+ }

@@ -1,18 +1,18 @@
-//! The command whose result has a caveat: its hints name only options of this command.
+//! The command whose result has a caveat. Hints name only options of this command.
 
 use crate::vocabulary::Vocabulary;
 
 /// A command that raises caveats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Command {
-    /// `run` with the load on the command line.
+    /// `run` with the workload on the command line.
     #[default]
     Run,
-    /// `run` with the load in a job file.
+    /// `run` with the workload in a job file.
     RunFile,
-    /// `find` with the load on the command line.
+    /// `find` with the workload on the command line.
     Find,
-    /// `find` with the load in a job file for fio.
+    /// `find` with the workload in a fio job file.
     FindFile,
     /// `suite`, with the option that makes its steps longer.
     Suite(StepTime),
@@ -32,13 +32,13 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepTime {
     Seconds,
-    /// `--scale`, smaller for longer steps.
+    /// `--scale`; a smaller value makes steps longer.
     Scale,
     Fixed,
 }
 
 impl Command {
-    /// Every command.
+    /// All commands.
     pub const ALL: [Self; 15] = [
         Self::Run,
         Self::RunFile,
@@ -57,23 +57,23 @@ impl Command {
         Self::DbBesideDevice,
     ];
 
-    /// True where operations of a database are measured, by the number of processes.
+    /// True if the command measures database operations by number of processes.
     const fn is_of_database(self) -> bool {
         matches!(self, Self::DbSetup | Self::DbRun | Self::DbFind | Self::DbBeside)
     }
 
-    /// The words for what it measures.
+    /// Returns the terms for what the command measures.
     pub(super) const fn words(self) -> Vocabulary {
         Vocabulary::of_database(self.is_of_database())
     }
 
-    /// True where options of the load stand on the command line.
+    /// True if the command takes workload options on the command line.
     pub(super) const fn takes_load(self) -> bool {
         matches!(self, Self::Run | Self::Find | Self::Crosscheck)
     }
 
-    /// An option of a load as this command has it: on the command line, or in the job file. `None` where it
-    /// has none.
+    /// Returns a workload option as the user writes it: on the command line or in the job file. `None` if the
+    /// command takes no workload options.
     pub(super) fn load_option(self, option: &str) -> Option<String> {
         match self {
             Self::RunFile | Self::FindFile => Some(format!("{option} in the job file")),
@@ -81,7 +81,7 @@ impl Command {
         }
     }
 
-    /// How to measure for longer.
+    /// Returns the hint for a longer measurement.
     pub(super) const fn longer(self) -> &'static str {
         match self {
             Self::Run | Self::Crosscheck | Self::DbRun => "increase --runtime",
@@ -97,7 +97,7 @@ impl Command {
         }
     }
 
-    /// How to measure for longer and begin later.
+    /// Returns the hint for a longer measurement that starts later.
     pub(super) const fn longer_and_later(self) -> &'static str {
         match self {
             Self::Run | Self::Crosscheck | Self::DbRun => "increase --ramp_time and --runtime",
@@ -106,7 +106,7 @@ impl Command {
         }
     }
 
-    /// How to let more I/Os be outstanding in a search.
+    /// Returns the hint for a larger maximum queue depth.
     pub(super) const fn deeper(self) -> &'static str {
         match self {
             Self::Find | Self::FindFile => "increase --max-depth",

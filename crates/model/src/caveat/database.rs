@@ -1,4 +1,4 @@
-//! Facts about a database that may mislead.
+//! Facts about a database that may make a result mislead.
 
 use super::command::Command;
 use super::{Caveat, CaveatCode};
@@ -7,32 +7,33 @@ use crate::units::Bytes;
 /// A fact about a database.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DatabaseFact {
-    /// It is smaller than `wanted_bytes`.
+    /// The database is smaller than `wanted_bytes`.
     Small { data_bytes: u64, memory_bytes: u64, wanted_bytes: u64 },
-    /// Commits do not wait for the log; why in words.
+    /// Commits do not wait for the log; `why` is the reason in words.
     MayLose { why: String },
-    /// The previous run lost transactions.
+    /// Acknowledged transactions of the previous run were missing.
     Lost { transactions: u64 },
-    /// Blocks that were changed were not all written.
+    /// The run ended before all changed blocks were written.
     NotDrained,
-    /// What the devices did is not known, because this user cannot see where the files are, or because no
-    /// device shows under them.
+    /// The I/O of the devices is not known: this user cannot see where the files are (`hidden`), or the
+    /// kernel shows no device under them.
     DevicesUnknown { hidden: bool },
-    /// The server's cache answered reads.
+    /// The server's cache served this percentage of the blocks read.
     CacheHits { percent: f64 },
-    /// The database counted other numbers: its own, iogauge's, and of what.
+    /// The database's counts differ from iogauge's: the database's count, iogauge's count, and what was
+    /// counted.
     Counts(Vec<(u64, u64, &'static str)>),
-    /// A worker failed; why in words.
+    /// A worker failed and ended the run.
     WorkerFailed { worker: u32, error: String },
-    /// A disk ran short of room; why in words.
+    /// A disk ran out of space.
     NoRoom { error: String },
-    /// The database did not do what it was requested after the run; why in words.
+    /// The database did not do what it was requested to do after the run.
     Unanswered { error: String },
-    /// A rung of a ladder could not be measured; why in words.
+    /// A rung of a ladder could not be measured.
     RungFailed { processes: u32, error: String },
-    /// The server takes no more processes; why in words.
+    /// The server accepts no more processes.
     NoMoreProcesses { error: String },
-    /// Each process needs a global, and there are no more.
+    /// The search ended because each process needs its own global and there are no more.
     NoMoreGlobals { globals: usize, url: String },
 }
 
@@ -151,7 +152,7 @@ fn devices_unknown(hidden: bool) -> (CaveatCode, String, String) {
     (CaveatCode::DevicesUnknown, message, hint.to_owned())
 }
 
-/// One of each fact.
+/// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<DatabaseFact> {
     let error = || "the server went away".to_owned();
     vec![

@@ -1,62 +1,60 @@
-//! Facts about what was measured that may mislead.
+//! Facts about the measured figures that may make a result mislead.
 
 use super::command::Command;
 use super::{Caveat, CaveatCode};
 use crate::limit::Limit;
 use crate::units::{Bytes, Count, Latency};
 
-/// Why no I/O was completed, where more is known than the figures say.
+/// Why no I/O was completed, if more is known than the figures show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NothingWhy {
-    /// Those of the ramp failed.
+    /// The I/Os of the ramp failed.
     FailedBefore,
-    /// fio reported none.
+    /// fio reported no I/Os.
     NoneReported,
 }
 
-/// What ended a search before a limit did.
+/// What ended a search before it reached a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CutShort {
     /// True for the largest queue depth allowed, false for the budget.
     pub by_depth: bool,
     pub queue_depth: u32,
-    /// Its arrivals per second in an open loop.
+    /// Arrivals per second of an open loop.
     pub rate_iops: Option<f64>,
-    /// True where its load keeps the limits.
+    /// True if the workload at this point meets the limits.
     pub met: bool,
 }
 
 /// A fact about figures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FigureFact {
-    /// Fewer I/Os were outstanding than requested.
+    /// Fewer I/Os were outstanding on average than requested.
     QueueDepth { requested: u32, achieved: f64 },
-    /// Fewer I/Os per second were done than requested.
+    /// Fewer I/Os per second were achieved than requested.
     Rate { requested: f64, achieved: f64 },
-    /// So many arrivals of an open loop waited at most.
+    /// In an open loop, at most `waited` arrivals waited at once because `max_depth` I/Os were outstanding.
     ArrivalsWaited { waited: u64, max_depth: u32 },
-    /// No I/O was completed, with so many outstanding on average.
+    /// No I/O was completed; `outstanding` is the mean number of I/Os outstanding.
     Nothing { seconds: f64, outstanding: f64, why: Option<NothingWhy> },
-    /// Too few I/Os for percentiles.
     FewSamples { ios: u64, wanted: u64 },
     /// Too few I/Os for the statistic of a limit.
     FewForLimit { limit: Limit, ios: u64, wanted: u64 },
-    /// Latencies beyond the histogram.
+    /// Latencies exceeded the histogram.
     Overflow { count: u64 },
-    /// Devices moved less than requested, or more.
+    /// The devices moved fewer or more bytes than requested.
     Moved { moved_bytes: u64, requested_bytes: u64, direct: bool },
-    /// I/Os failed, in the ramp or while measuring; the first in words, where it is known.
+    /// I/Os failed, in the ramp or in the measurement. `first` describes the first failure, if known.
     Errors { count: u64, first: Option<String>, in_ramp: bool },
-    /// A search ended before the limit.
     CutShort(CutShort),
-    /// The user ended the run, or iogauge for a reason.
+    /// The user interrupted the run, or iogauge ended it for `reason`.
     Interrupted { reason: Option<String> },
-    /// A suite was resumed so often.
+    /// A suite was resumed this many times.
     Resumed { times: u32 },
 }
 
 impl FigureFact {
-    /// Kept out of figures of databases whose processes pause.
+    /// True for [`Self::QueueDepth`], which does not apply to database processes with think time.
     #[must_use]
     pub fn is_queue_depth(&self) -> bool {
         matches!(self, Self::QueueDepth { .. })
@@ -240,7 +238,7 @@ fn cut_short(fact: &CutShort, command: Command) -> Caveat {
     Caveat::new(CaveatCode::SearchCutShort, format!("{why} {place}; {known}"), hint)
 }
 
-/// One of each fact.
+/// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<FigureFact> {
     let limit = Limit::USUAL;
     let cut = CutShort { by_depth: true, queue_depth: 1, rate_iops: None, met: false };

@@ -1,45 +1,45 @@
-//! Facts about the machine beside the load that may mislead.
+//! Facts about the machine that may make a result mislead.
 
 use super::command::Command;
 use super::{Caveat, CaveatCode};
 use crate::limit::Limit;
 use crate::units::{Bytes, Count, Latency};
 
-/// Processor time that a search lacked, and the stretches left out because of it.
+/// Processor time that a search lacked, and the stretches it left out for that reason.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StarvedFact {
     pub stretches: u32,
-    /// Those that are left out.
+    /// Stretches left out.
     pub left_out: u32,
     pub left_out_ns: u64,
-    /// Of it, time in which workers waited for a processor.
+    /// Time within `left_out_ns` in which workers waited for a processor.
     pub wait_ns: u64,
     /// Time in which the hypervisor ran other machines.
     pub steal_ns: u64,
     /// Time in which a control group throttled iogauge.
     pub throttled_ns: u64,
-    /// What the answer's load gave with these stretches.
+    /// What the answer's workload gave with these stretches included.
     pub with_them: Option<WithStarved>,
 }
 
-/// What a load gave with the stretches that are left out.
+/// What a workload gave with the left-out stretches included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithStarved {
     pub iops: f64,
-    /// Limits with the values of their statistics, in nanoseconds.
+    /// Limits and the values of their statistics, in nanoseconds.
     pub values: Vec<(Limit, f64)>,
-    /// True where they break a limit that holds without these stretches.
+    /// True if these values break a limit that holds without the stretches.
     pub breaks: bool,
 }
 
-/// Pauses of those who do the I/O.
+/// Pauses of iogauge or fio.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PauseFact {
     pub via_fio: bool,
     pub times: u64,
     pub paused_ns: u64,
     pub seconds: f64,
-    /// What is left out: I/Os, time in nanoseconds, and points that were measured again. `None` where the
+    /// What is left out: I/Os, time in nanoseconds, and the number of points measured again. `None` if the
     /// pauses are in the figures.
     pub left_out: Option<(u64, u64, u32)>,
 }
@@ -47,15 +47,14 @@ pub struct PauseFact {
 /// A fact about the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MachineFact {
-    /// `io_uring` is refused, and another engine measures.
+    /// io_uring is not available and another engine is used.
     EngineRefused { reason: String, engine: &'static str },
-    /// An engine had to do without a feature.
+    /// An engine ran without an optional feature.
     FeatureLost { what: String },
-    /// Reads update the access time of a file that belongs to somebody else.
+    /// Reads update the access time, because the file belongs to another user.
     AccessTime,
-    /// A control group limits I/O; `limit` is in words.
+    /// A control group limits I/O; `limit` describes how.
     IoLimit { limit: String, file: String },
-    /// A control group limits memory.
     MemoryLimit { limit_bytes: u64, memory_bytes: u64, file: String },
     /// A control group allows less than one processor.
     ProcessorLimit { processors: f64, file: String },
@@ -65,11 +64,9 @@ pub enum MachineFact {
     ProcessorUsedUp { percent: f64, workers: usize },
     /// The hypervisor ran other machines.
     Stolen { percent: f64 },
-    /// A search lacked processor time.
     Starved(StarvedFact),
-    /// Those who do the I/O were paused.
     Paused(PauseFact),
-    /// Workers that do not end, each in words.
+    /// Workers that did not end; each entry describes one.
     WorkersHeld { workers: Vec<String> },
 }
 
@@ -135,7 +132,7 @@ impl MachineFact {
     }
 }
 
-/// The command that takes the shell it is typed in out of the group.
+/// Returns the command that moves the current shell out of the control group.
 fn leave_group(file: &str) -> String {
     let directory = file.rsplit_once('/').map_or(file, |(directory, _)| directory);
     let above = directory.rsplit_once('/').map_or(directory, |(above, _)| above);
@@ -249,7 +246,7 @@ fn held(workers: &[String]) -> Caveat {
     )
 }
 
-/// One of each fact.
+/// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<MachineFact> {
     let text = |text: &str| text.to_owned();
     let file = text("/sys/fs/cgroup/a/b/io.max");

@@ -1,7 +1,7 @@
-//! Reasons why a result may mislead. They are part of the result.
+//! Caveats: reasons why a result may mislead. They are part of the result.
 //!
-//! Who measures finds facts; [`Fact::caveat`] makes their message and hint for a command. `codes.rs` is the
-//! table of codes; each group of facts has a file with its words.
+//! Code that measures reports facts; [`Fact::caveat`] turns a fact into a message and a hint for a command.
+//! `codes.rs` has the table of codes. Each group of facts has a file with its messages.
 
 mod codes;
 mod command;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! facts {
     ($($(#[doc = $doc:literal])+ $group:ident($fact:ident) in $module:ident;)+) => {
-        /// Something found that may mislead, with its figures.
+        /// A finding that may make a result mislead, with its figures.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Fact {
             $($(#[doc = $doc])+ $group($fact),)+
@@ -39,13 +39,13 @@ macro_rules! facts {
         })+
 
         impl Fact {
-            /// The caveat in the words and with the options of a command.
+            /// Returns the caveat with the terms and options of a command.
             #[must_use]
             pub fn caveat(&self, command: Command) -> Caveat {
                 match self { $(Self::$group(fact) => fact.caveat(command)),+ }
             }
 
-            /// At least one fact for each code, for tests.
+            /// Returns at least one fact for each code, for tests.
             #[must_use]
             pub fn examples() -> Vec<Self> {
                 let mut facts = Vec::new();
@@ -57,29 +57,29 @@ macro_rules! facts {
 }
 
 facts! {
-    /// About the target.
+    /// Facts about the target.
     Target(TargetFact) in target;
-    /// About the machine.
+    /// Facts about the machine.
     Machine(MachineFact) in machine;
-    /// About figures.
+    /// Facts about the figures.
     Figure(FigureFact) in figures;
-    /// About figures that moved.
+    /// Facts about figures that drifted or shifted.
     Steadiness(SteadinessFact) in steadiness;
-    /// About fio and bpftrace.
+    /// Facts about fio and bpftrace.
     Tool(ToolFact) in tools;
-    /// About a database.
+    /// Facts about a database.
     Database(DatabaseFact) in database;
 }
 
 impl Command {
-    /// The caveats of facts.
+    /// Converts facts to caveats for this command.
     pub fn caveats(self, facts: impl IntoIterator<Item = Fact>) -> Vec<Caveat> {
         facts.into_iter().map(|fact| fact.caveat(self)).collect()
     }
 }
 
 impl CaveatCode {
-    /// What such a caveat does to an answer where no figure decides.
+    /// Returns the impact of caveats of this kind that have no measured share.
     #[must_use]
     pub const fn impact(self) -> Impact {
         match self.rule() {
@@ -92,93 +92,90 @@ impl CaveatCode {
 /// How the impact of a caveat is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImpactRule {
-    /// Always a note.
     Note,
-    /// Always a doubt.
     Doubt,
-    /// By the share of the answer that may be wrong: a doubt where it is more than
-    /// [`DOUBT_SHARE`].
+    /// Decided by the share of the answer that may be wrong: a doubt if it exceeds [`DOUBT_SHARE`].
     Share,
 }
 
-/// A caveat puts an answer in doubt where the answer may be off by more than this share.
+/// The share of the answer above which a caveat is a doubt.
 pub const DOUBT_SHARE: f64 = 0.1;
 
-/// What a caveat does to its result.
+/// The effect of a caveat on the result.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Impact {
-    /// The answer stands.
+    /// The answer is valid.
     Note,
-    /// The answer may be off by more than a tenth. Decided by figures where there are some, by the kind of
-    /// caveat otherwise.
+    /// The answer may be off by more than a tenth. Decided by the affected share if it is known, otherwise by
+    /// the kind of caveat.
     Doubt,
 }
 
-/// One reason why a result may mislead, and what to do about it.
+/// A reason why the result may mislead, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(from = "StoredCaveat")]
 #[schemars(!from)]
 pub struct Caveat {
     pub code: CaveatCode,
-    /// What it does to the answer.
+    /// The effect on the answer.
     pub impact: Impact,
-    /// The reason in one sentence, with the figures it rests on.
+    /// The reason in one sentence, with its figures.
     pub message: String,
-    /// What to do: a command where there is one.
+    /// What to do about it, as a command if there is one.
     #[serde(rename = "remedy")]
     pub hint: String,
 }
 
 impl Caveat {
-    /// A caveat with its message and hint; its impact is that of its kind.
+    /// Creates a caveat with the impact of its kind.
     #[must_use]
     pub fn new(code: CaveatCode, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let (message, hint) = (message.into(), hint.into());
         Self { code, impact: code.impact(), message, hint }
     }
 
-    /// A caveat with its message, the hint and the impact of its kind.
+    /// Creates a caveat with the hint and impact of its kind.
     #[must_use]
     pub fn of(code: CaveatCode, message: impl Into<String>) -> Self {
         Self::new(code, message, code.hint())
     }
 
-    /// The caveat with another hint.
+    /// Replaces the hint.
     #[must_use]
     pub fn hinting(self, hint: impl Into<String>) -> Self {
         Self { hint: hint.into(), ..self }
     }
 
-    /// The caveat about one of several things: `fio-3.40: …`.
+    /// Prefixes the message with the thing it is about: `fio-3.40: …`.
     #[must_use]
     pub fn about(self, which: &str) -> Self {
         Self { message: format!("{which}: {}", self.message), ..self }
     }
 
-    /// The caveat with an impact of its own.
+    /// Replaces the impact.
     #[must_use]
     pub fn with_impact(self, impact: Impact) -> Self {
         Self { impact, ..self }
     }
 
-    /// The caveat weighed by the share of the answer that may be wrong, from 0 on: beyond
-    /// [`DOUBT_SHARE`] it is a doubt.
+    /// Sets the impact by the share of the answer that may be wrong: a doubt if it exceeds [`DOUBT_SHARE`],
+    /// otherwise a note.
     #[must_use]
     pub fn weighed(self, share: f64) -> Self {
         self.with_impact(if share > DOUBT_SHARE { Impact::Doubt } else { Impact::Note })
     }
 
-    /// True where it puts the answer in doubt.
+    /// True if the caveat puts the answer in doubt.
     #[must_use]
     pub fn is_doubt(&self) -> bool {
         self.impact == Impact::Doubt
     }
 }
 
-/// A caveat as documents have it; those written before there was an impact take that of the kind.
+/// A caveat as stored. Documents without an impact get that of the caveat's kind.
 #[derive(Deserialize)]
 struct StoredCaveat {
     code: CaveatCode,

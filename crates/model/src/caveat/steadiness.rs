@@ -7,7 +7,7 @@ use crate::units::Count;
 /// A performance shift.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// When it was seen, in seconds since measuring began.
+    /// When the shift was detected, in seconds since the measurement began.
     pub at_seconds: f64,
     pub before_iops: f64,
     pub after_iops: f64,
@@ -18,17 +18,16 @@ pub struct Shift {
 pub enum SteadinessFact {
     /// The IOPS of a step rose or fell by this share of their mean.
     Drift { rise: f64 },
-    /// The IOPS moved while the answer was confirmed; their confidence interval.
+    /// The IOPS were not steady during the confirmation; `ci95` is their confidence interval.
     UnsteadyAnswer { ci95: [f64; 2], seconds: f64 },
-    /// A queue depth gave less after a smaller one: IOPS and depth before and after.
+    /// A larger queue depth gave fewer IOPS than a smaller one: IOPS and queue depth before and after.
     SearchDrift { before: (f64, u32), after: (f64, u32) },
-    /// Shifts while a step was measured, at least one.
+    /// Shifts during a step, at least one.
     Shifts(Vec<Shift>),
-    /// A shift during a search.
     SearchShift(Shift),
-    /// Rounds that did not become steady: first, last, and how much each figure moved, in words.
+    /// Rounds that did not reach a steady state. `moves` describes by how much each figure moved.
     Rounds { first: u32, last: u32, moves: String },
-    /// Rounds of random writes that did not bring a steady state.
+    /// Rounds of random writes that did not bring the target to a steady state.
     NeverSteady { rounds: u32 },
 }
 
@@ -128,7 +127,7 @@ fn shifted(shifts: &[Shift], iops: &str) -> String {
     format!("the {iops} went from {begin} to {}", changes.join(", then to "))
 }
 
-/// One of each fact.
+/// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<SteadinessFact> {
     let shift = Shift { at_seconds: 1.0, before_iops: 2.0, after_iops: 1.0 };
     vec![

@@ -1,19 +1,18 @@
-//! Facts about the target that may mislead.
+//! Facts about the target that may make a result mislead.
 
 use super::command::Command;
 use super::{Caveat, CaveatCode, Impact};
 use crate::units::{Bytes, shell_word, size_word};
 
-/// A part of the target, as far as hints need it.
+/// A part of the target, as hints need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartFact {
     pub path: String,
-    /// Whose it is.
     pub origin: PartOrigin,
     pub size_bytes: u64,
 }
 
-/// What a part is, and whose.
+/// What a part is, and who made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartOrigin {
     BlockDevice,
@@ -21,7 +20,7 @@ pub enum PartOrigin {
     Foreign,
     /// A file that iogauge made or will make.
     Own,
-    /// A file that iogauge made and wrote in whole; blocks were taken away since.
+    /// A file that iogauge made and wrote completely, but that has lost blocks since.
     OwnEmptied,
 }
 
@@ -32,13 +31,13 @@ pub enum CacheFact {
     Page { memory_bytes: u64 },
     /// The page cache under a loop device.
     UnderLoop { device: String, memory_bytes: u64 },
-    /// The host of a virtual disk may have one.
+    /// A possible cache on the host of a virtual disk.
     OfHost { device: String, memory_bytes: u64 },
-    /// The device may have one.
+    /// A possible cache in the device.
     OfDevice { device: String },
 }
 
-/// What is special about blocks. The first three are counted in bytes, the others in blocks sampled.
+/// A property of blocks. The first three are counted in bytes, the others in blocks sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockFact {
     /// Never allocated.
@@ -47,19 +46,17 @@ pub enum BlockFact {
     Unwritten,
     /// Shared with another file or snapshot.
     Shared,
-    /// Zeros.
+    /// Only zeros.
     Zeros,
-    /// They compress by a tenth or more, or repeat.
+    /// Compressible by a tenth or more, or repeated.
     Compressible,
 }
 
-/// The blocks of a part that are special: `found` of `total`.
+/// The blocks of a part that have a property: `found` of `total`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Portion {
     pub part: PartFact,
-    /// How many are concerned.
     pub found: u64,
-    /// Of how many.
     pub total: u64,
 }
 
@@ -68,13 +65,13 @@ impl Portion {
         self.found as f64 / self.total.max(1) as f64
     }
 
-    /// `FILE: 4 MiB (12.5 %)`.
+    /// Formats the portion as `FILE: 4 MiB (12.5 %)`.
     fn bytes(&self) -> String {
         let (path, percent) = (&self.part.path, self.share() * 100.0);
         format!("{path}: {} ({percent:.1} %)", Bytes(self.found))
     }
 
-    /// `FILE: 12 of 256 blocks sampled`.
+    /// Formats the portion as `FILE: 12 of 256 blocks sampled`.
     fn blocks(&self) -> String {
         format!("{}: {} of {} blocks sampled", self.part.path, self.found, self.total)
     }
@@ -83,25 +80,23 @@ impl Portion {
 /// A fact about the target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TargetFact {
-    /// I/O is buffered. The engine is there where it has no direct I/O at all.
+    /// I/O is buffered. `engine` is set if the engine has no direct I/O.
     Buffered { path: String, engine: Option<String>, file_system: String },
-    /// The file system is memory, or keeps its files there.
+    /// The file system is in memory or keeps its files there.
     InMemory { path: String, file_system: String, memory: String },
-    /// No block device shows behind the file system.
+    /// No block device is visible behind the file system.
     Unseen { path: String, file_system: String },
-    /// A target of less than this size may be in a cache.
+    /// The part is smaller than `safe_bytes`, so a cache may hold it.
     Cached { part: PartFact, safe_bytes: u64, cache: CacheFact },
-    /// Blocks that behave otherwise than blocks of data.
+    /// Blocks that do not behave like blocks of data.
     Blocks(BlockFact, Portion),
-    /// The device has a volatile write cache.
     WriteCache { device: String },
-    /// Speed of rewriting over that of the first write.
+    /// Rewriting ran at `ratio` times the speed of the first write.
     Rewrite { ratio: f64 },
-    /// A suite looks for the worst of a target of less than ten times its cache.
+    /// A suite that looks for the worst case has a target smaller than ten times its cache.
     SmallForWorst { size_bytes: u64, cache_bytes: u64, guessed: bool },
-    /// The target is simulated.
     Simulated,
-    /// Engine null.
+    /// The null engine issues no I/O.
     NoIo,
 }
 
@@ -151,7 +146,7 @@ impl TargetFact {
                      allocates or erases when a block is first written"
                 ),
             )
-            // What is measured is rewritten, and stands.
+            // The measured writes are rewrites, so the answer is valid.
             .with_impact(Impact::Note),
             Self::WriteCache { device } => Caveat::of(
                 CaveatCode::VolatileWriteCache,
@@ -282,7 +277,7 @@ fn small_for_worst(size_bytes: u64, cache_bytes: u64, guessed: bool) -> Caveat {
 }
 
 impl PartFact {
-    /// The command that writes every block of the part.
+    /// Returns the command that writes every block of the part.
     fn prepare(&self) -> String {
         let path = shell_word(&self.path);
         match self.origin {
@@ -293,7 +288,7 @@ impl PartFact {
         }
     }
 
-    /// How to measure at least so much.
+    /// Returns the hint for measuring at least `size_bytes`.
     fn larger(&self, size_bytes: u64, command: Command) -> String {
         let size_gib = size_bytes.div_ceil(1 << 30);
         match (self.origin, command) {
@@ -315,7 +310,7 @@ impl PartFact {
     }
 }
 
-/// One of each fact.
+/// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<TargetFact> {
     use PartOrigin::{BlockDevice, Foreign, Own, OwnEmptied};
     let portion = |origin| Portion { part: PartFact::example(origin), found: 1, total: 4 };

@@ -1,53 +1,48 @@
-//! Facts about the tools beside iogauge: fio that does the I/O, bpftrace that counts requests.
+//! Facts about the tools that iogauge uses: fio, which does the I/O, and bpftrace, which counts requests.
 
 use super::command::Command;
 use super::{Caveat, CaveatCode, Impact};
 use crate::units::Bytes;
 
-/// What tracing lacks.
+/// What tracing needs and is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceLack {
     /// A block device of this machine under the target.
     Device,
-    /// A device with a queue of requests.
+    /// A device with a request queue.
     Requests,
-    /// tracefs.
     Tracefs,
-    /// bpftrace.
     Bpftrace,
-    /// The right to trace.
+    /// The privilege to trace.
     Rights,
 }
 
 /// How the requests of a direction differ from its I/Os.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TraceDiffers {
-    /// Requests moved other bytes than the load requested; `others` where more than the file system may add.
+    /// Requests moved a different number of bytes than the workload requested. `others` is set if the
+    /// difference exceeds what the file system may add.
     Bytes { moved_bytes: u64, requested_bytes: u64, others: bool },
-    /// So many requests per I/O.
+    /// The mean number of requests per I/O.
     PerIo(f64),
-    /// The device had the requests for longer than the I/Os took.
+    /// The device held the requests for longer than the I/Os took.
     Longer,
 }
 
 /// A fact about another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolFact {
-    /// fio of this version did the I/O.
     Fio { version: String },
-    /// fio's load is not the one requested; why in words.
+    /// fio ran a workload other than the one requested.
     OtherLoad { why: String },
-    /// fio was requested a rate.
+    /// fio ran with a rate.
     FioRate,
-    /// fio ended before its time; why in words.
+    /// fio ended early.
     FioLost { why: String },
-    /// The block layer was not traced; why in words.
     NotTraced { why: String, lack: TraceLack },
-    /// It was traced.
     Traced,
-    /// Requests of a direction differ from its I/Os.
     TraceDiffers { direction: &'static str, differs: TraceDiffers },
-    /// The start of requests is not known.
+    /// The start of some requests is not known.
     Unmatched { unmatched: u64, requests: u64 },
 }
 
@@ -146,7 +141,7 @@ impl TraceDiffers {
     }
 }
 
-/// One of each fact.
+/// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<ToolFact> {
     let why = || "bpftrace ended".to_owned();
     let differs = |differs| ToolFact::TraceDiffers { direction: "read", differs };

@@ -1,4 +1,4 @@
-//! Block sizes: one, one per direction, a split by weight, or a range.
+//! Block sizes: one size, one size per direction, a split by share, or a range.
 
 use super::LoadError;
 use crate::units::{Bytes, parse_size_bytes, size_word};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Largest block an I/O may have: what one system call moves at most is just under 2 GiB.
+/// The largest block of an I/O. One system call transfers slightly less than 2 GiB.
 const LARGEST_BYTES: u64 = 1 << 30;
 
 /// Block sizes of one direction.
@@ -16,19 +16,18 @@ pub struct BlockSplit(Sizes);
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Sizes {
-    /// With their shares in percent, which sum to 100.
+    /// Pairs of size in bytes and share in percent. The shares sum to 100.
     Shares(Vec<(u64, u32)>),
     Range(BlockRange),
 }
 
-/// Sizes that are all equally likely: the least, and those whole steps above it up to the most.
+/// A range of equally likely block sizes: the smallest one plus any whole number of steps, up to the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockRange {
-    /// Smallest size.
     pub least_bytes: u64,
-    /// No size is above this, which is itself one where whole steps reach it.
+    /// No block is larger. A block has this size if a whole number of steps reaches it.
     pub most_bytes: u64,
-    /// Distance of the sizes: the smallest one, or 1 where any size is as good.
+    /// Distance between sizes: the smallest size, or 1 if blocks are unaligned.
     pub step_bytes: u64,
 }
 
@@ -39,7 +38,7 @@ impl BlockRange {
         (self.most_bytes - self.least_bytes) / self.step_bytes + 1
     }
 
-    /// Largest size that occurs.
+    /// Largest size that occurs. It may be smaller than `most_bytes`.
     #[must_use]
     pub fn largest_bytes(&self) -> u64 {
         self.least_bytes + (self.count() - 1) * self.step_bytes
@@ -47,13 +46,13 @@ impl BlockRange {
 }
 
 impl BlockSplit {
-    /// One size for every I/O.
+    /// Creates a single size for all I/Os.
     #[must_use]
     pub fn fixed(size_bytes: u64) -> Self {
         Self(Sizes::Shares(vec![(size_bytes, 100)]))
     }
 
-    /// The sizes with their shares in percent; none of a range.
+    /// Returns the sizes with their shares in percent; empty for a range.
     #[must_use]
     pub fn entries(&self) -> &[(u64, u32)] {
         match &self.0 {
@@ -62,7 +61,7 @@ impl BlockSplit {
         }
     }
 
-    /// The range, where the sizes are one.
+    /// Returns the range, if the sizes are one.
     #[must_use]
     pub fn range(&self) -> Option<BlockRange> {
         match &self.0 {
@@ -82,7 +81,7 @@ impl BlockSplit {
         }
     }
 
-    /// `4k-64k`, of one size `4k-4k`.
+    /// Formats the sizes as a range: `4k-64k`; a single size as `4k-4k`.
     fn range_word(&self) -> String {
         let ends = self.range().map(|range| (range.least_bytes, range.most_bytes));
         let (least, most) = ends.unwrap_or_else(|| {
@@ -92,22 +91,22 @@ impl BlockSplit {
         format!("{}-{}", size_word(least), size_word(most))
     }
 
-    /// `4k/60:64k/40`.
+    /// Formats the sizes as a split: `4k/60:64k/40`.
     fn split_word(&self) -> String {
         let entry = |(size, share): &(u64, u32)| format!("{}/{share}", size_word(*size));
         self.entries().iter().map(entry).collect::<Vec<_>>().join(":")
     }
 
-    /// Each size that occurs; of a range the smallest and the largest.
+    /// Returns each size that occurs; for a range, the smallest and the largest.
     fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
         let ends = self.range().map(|range| [range.least_bytes, range.largest_bytes()]);
         self.entries().iter().map(|(size, _)| *size).chain(ends.into_iter().flatten())
     }
 
-    /// Reads `4k-64k` as fio's `bsrange` does: multiples of the smallest.
+    /// Parses a value of fio's `bsrange`: `4k-64k` are multiples of 4k.
     ///
     /// # Errors
-    /// Where a size is wrong, or the first is above the second.
+    /// If a size is invalid or the first exceeds the second.
     pub fn parse_range(text: &str) -> Result<Self, LoadError> {
         let fail = |reason: String| LoadError::new("bsrange", reason);
         let (least, most) = text
@@ -124,7 +123,7 @@ impl BlockSplit {
         Ok(Self(Sizes::Range(range)))
     }
 
-    /// The same, but a range has every size between its ends.
+    /// Changes a range to contain every size between its ends.
     fn unaligned(self) -> Self {
         match self.0 {
             Sizes::Range(range) => Self(Sizes::Range(BlockRange { step_bytes: 1, ..range })),
@@ -132,11 +131,10 @@ impl BlockSplit {
         }
     }
 
-    /// Reads `4k/60:8k/30:64k` as fio's `bssplit` does: entries without a share divide what the
-    /// others leave.
+    /// Parses a value of fio's `bssplit`: `4k/60:8k/30:64k`. Entries without a share divide the rest equally.
     ///
     /// # Errors
-    /// Where a size or share is wrong or shares exceed 100.
+    /// If a size or share is invalid, or if the shares do not sum to 100.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
         let fail = |reason: String| LoadError::new("bssplit", reason);
         let mut entries = Vec::new();
@@ -166,7 +164,7 @@ impl BlockSplit {
             .map(|(size, share)| {
                 let share = share.unwrap_or_else(|| {
                     opened += 1;
-                    // The first of the open ones take what does not divide evenly.
+                    // The first entries get the remainder of the division.
                     rest / open + u32::from(opened <= rest % open)
                 });
                 (size, share)
@@ -177,12 +175,10 @@ impl BlockSplit {
     }
 }
 
-/// Block sizes of both directions.
+/// Block sizes of reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockSizes {
-    /// Sizes of reads.
     pub read: BlockSplit,
-    /// Sizes of writes.
     pub write: BlockSplit,
 }
 
@@ -195,8 +191,8 @@ fn parse_block_size(text: &str) -> Result<u64, LoadError> {
 }
 
 impl BlockSizes {
-    /// The option that asks for them, with its value: `bs=4k,1m` where each direction has one size,
-    /// `bsrange=4k-64k` where one has a range, else `bssplit=4k/60:64k/40`.
+    /// Returns the option that sets these sizes, and its value: `bs=4k,1m` if each direction has one size,
+    /// `bsrange=4k-64k` if a direction has a range, otherwise `bssplit=4k/60:64k/40`.
     #[must_use]
     pub fn as_option(&self) -> (&'static str, String) {
         let directions = [&self.read, &self.write];
@@ -213,42 +209,42 @@ impl BlockSizes {
         }
     }
 
-    /// One size for both directions.
+    /// Creates a single size for both directions.
     #[must_use]
     pub fn fixed(size_bytes: u64) -> Self {
         Self { read: BlockSplit::fixed(size_bytes), write: BlockSplit::fixed(size_bytes) }
     }
 
-    /// The same, but ranges have every size between their ends: fio's `bs_unaligned`.
+    /// Changes ranges to contain every size between their ends: fio's `bs_unaligned`.
     #[must_use]
     pub fn unaligned(self) -> Self {
         Self { read: self.read.unaligned(), write: self.write.unaligned() }
     }
 
-    /// True where sizes need not be multiples of anything.
+    /// True if sizes need not be a multiple of anything.
     #[must_use]
     pub fn is_unaligned(&self) -> bool {
         [&self.read, &self.write].iter().any(|s| s.range().is_some_and(|r| r.step_bytes == 1))
     }
 
-    /// Every size that occurs; of a range the smallest and the largest.
+    /// Returns each size that occurs; for a range, the smallest and the largest.
     pub fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
         self.read.sizes().chain(self.write.sizes())
     }
 
-    /// The largest size that occurs.
+    /// Returns the largest size that occurs.
     #[must_use]
     pub fn largest(&self) -> u64 {
         self.sizes().max().unwrap_or(0)
     }
 
-    /// The size offsets are aligned to: the smallest that occurs, as fio's `blockalign` has it.
+    /// Returns the alignment of offsets: the smallest size that occurs, as in fio's `blockalign`.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.sizes().min().unwrap_or(1)
     }
 
-    /// The one size of every I/O, where there is only one.
+    /// Returns the size of all I/Os, if there is only one.
     #[must_use]
     pub fn single(&self) -> Option<u64> {
         let first = self.sizes().next()?;
@@ -341,7 +337,7 @@ mod tests {
             let text = serde_json::to_string(&sizes).unwrap();
             assert_eq!(serde_json::from_str::<BlockSizes>(&text).unwrap(), sizes, "{text}");
         }
-        // As it was stored before there were ranges.
+        // The format of versions without ranges.
         let split: BlockSplit = serde_json::from_str("[[4096,60],[65536,40]]").unwrap();
         assert_eq!(split, BlockSplit::parse("4k/60:64k/40").unwrap());
     }

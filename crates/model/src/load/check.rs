@@ -1,4 +1,4 @@
-//! What single options of a load cannot know of each other.
+//! Checks of combinations of options.
 
 use super::{Distribution, Load, LoadError, Modifier};
 
@@ -7,10 +7,10 @@ fn fail(option: &'static str, reason: impl Into<String>) -> Result<(), LoadError
 }
 
 impl Load {
-    /// Checks what single options cannot know of each other.
+    /// Checks combinations of options.
     ///
     /// # Errors
-    /// The first combination that cannot run, by option.
+    /// The first invalid combination, with its option.
     pub fn validate(&self) -> Result<(), LoadError> {
         self.check_mix()?;
         self.check_concurrency()?;
@@ -158,7 +158,7 @@ impl Load {
             let reason = format!("{increment} is not a multiple of 512, which direct I/O needs");
             return fail("offset_increment", reason);
         }
-        // The last of the jobs begins furthest behind.
+        // The last job starts at the highest offset.
         let last = increment.unwrap_or(0).checked_mul(self.numjobs.saturating_sub(1).into());
         let end = last
             .and_then(|last| offset.checked_add(last))

@@ -1,17 +1,17 @@
-//! What is written: fio's `buffer_compress_percentage` and `dedupe_percentage`.
+//! The data of writes: fio's `buffer_compress_percentage` and `dedupe_percentage`.
 
 use super::LoadError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the data of writes is like. By default it neither compresses nor repeats.
+/// The data of writes. By default it neither compresses nor repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Content {
-    /// Share of each chunk that is zeros, behind random data, in percent.
+    /// Percentage of each chunk that is zeros, after random data.
     pub compress_percent: u32,
-    /// Length of a chunk in bytes: fio's `buffer_compress_chunk`; 0 for the whole block.
+    /// Length of a chunk in bytes, fio's `buffer_compress_chunk`. 0 for the whole block.
     pub compress_chunk_bytes: u32,
-    /// Share of the writes whose data repeats that of the last write whose data was new, in percent.
+    /// Percentage of writes that repeat the data of the last write with new data.
     pub dedupe_percent: u32,
 }
 
@@ -22,7 +22,7 @@ impl Default for Content {
 }
 
 impl Content {
-    /// True where data neither compresses nor repeats.
+    /// True if the data neither compresses nor repeats.
     #[must_use]
     pub fn is_random(&self) -> bool {
         self.compress_percent == 0 && self.dedupe_percent == 0

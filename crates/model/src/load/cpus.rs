@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// As many processors as Linux has room for in the set a thread is given by default
-/// (CPU_SET(3), `CPU_SETSIZE`).
+/// Number of processors in Linux's default CPU set (`CPU_SETSIZE`, CPU_SET(3)).
 const MOST: u32 = 1024;
 
 /// Numbers of processors, at least one, in ascending order.
@@ -15,13 +14,13 @@ const MOST: u32 = 1024;
 pub struct Cpus(Vec<u32>);
 
 impl Cpus {
-    /// The numbers.
+    /// The processor numbers.
     #[must_use]
     pub fn numbers(&self) -> &[u32] {
         &self.0
     }
 
-    /// The one processor of a worker where each gets one, in turn.
+    /// Returns the processor of a worker if each worker gets one, in turn.
     #[must_use]
     pub fn of_worker(&self, worker: u32) -> &[u32] {
         let index = worker as usize % self.0.len().max(1);
@@ -59,7 +58,7 @@ impl FromStr for Cpus {
 }
 
 impl fmt::Display for Cpus {
-    /// As fio has it: `0,5,8-15`.
+    /// Formats the numbers as fio does: `0,5,8-15`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = self.0.chunk_by(|a, b| a + 1 == *b);
         for (index, run) in runs.enumerate() {
@@ -73,14 +72,14 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// How processors are given to workers: fio's `cpus_allowed_policy`.
+/// How processors are assigned to workers: fio's `cpus_allowed_policy`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CpuPolicy {
-    /// Every worker may run on all of them.
+    /// Each worker may run on all of the processors.
     #[default]
     Shared,
-    /// Each worker runs on one of them, in turn.
+    /// Each worker runs on one of the processors, in turn.
     Split,
 }
 

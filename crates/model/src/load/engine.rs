@@ -1,34 +1,34 @@
-//! What carries the I/O, and the words for it.
+//! I/O engines and their names.
 
 use super::options::{Dialect, Wrong};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What carries the I/O to the target.
+/// The I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// io_uring rings.
+    /// io_uring.
     IoUring,
     /// Linux native AIO.
     Libaio,
-    /// One blocking `pread`/`pwrite` per thread.
+    /// One blocking `pread` or `pwrite` per thread.
     Psync,
-    /// Memory-mapped file, one thread per I/O outstanding.
+    /// Memory-mapped file, one thread per outstanding I/O.
     Mmap,
-    /// Accounts for everything and issues nothing.
+    /// Issues no I/O; everything else runs as usual.
     Null,
     /// Simulated device in virtual time.
     Sim,
 }
 
 impl EngineKind {
-    /// Values of fio's `ioengine` that an engine here carries out.
+    /// Values of fio's `ioengine` that have an engine here.
     pub const FIO_NAMES: &[(&str, Self)] = &[
         ("io_uring", Self::IoUring),
         ("libaio", Self::Libaio),
         ("psync", Self::Psync),
-        // The same calls at other entry points: one buffer at an offset.
+        // The same I/O through other system calls: one buffer at an offset.
         ("sync", Self::Psync),
         ("pvsync", Self::Psync),
         ("pvsync2", Self::Psync),
@@ -36,7 +36,7 @@ impl EngineKind {
         ("null", Self::Null),
     ];
 
-    /// Words of iogauge's own.
+    /// Additional names that only iogauge accepts.
     const OWN_NAMES: &[(&str, Self)] = &[
         ("sim", Self::Sim),
         ("uring", Self::IoUring),
@@ -44,16 +44,16 @@ impl EngineKind {
         ("pread", Self::Psync),
     ];
 
-    /// The engine that carries out a value of fio's `ioengine`; `None` where there is none.
+    /// Returns the engine for a value of fio's `ioengine`; `None` if there is none.
     #[must_use]
     pub fn of_fio(name: &str) -> Option<Self> {
         Self::FIO_NAMES.iter().find(|(word, _)| *word == name).map(|(_, engine)| *engine)
     }
 
-    /// The engine of a word.
+    /// Parses the name of an engine.
     ///
     /// # Errors
-    /// A word for an engine that only fio has, or for none.
+    /// If only fio has the engine, or if the name is unknown.
     pub fn parse(word: &str, dialect: Dialect) -> Result<Self, Wrong> {
         let own = if dialect == Dialect::Iogauge { Self::OWN_NAMES } else { &[] };
         let mut names = Self::FIO_NAMES.iter().chain(own);
@@ -75,7 +75,7 @@ impl EngineKind {
         })
     }
 
-    /// The word used on the command line; fio's, where fio has the engine.
+    /// Returns the name used on the command line: fio's name if fio has the engine.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl EngineKind {
         }
     }
 
-    /// True where a worker has one I/O outstanding at most, so that depth takes threads.
+    /// True if a worker has at most one I/O outstanding, so that queue depth needs threads.
     #[must_use]
     pub fn is_synchronous(self) -> bool {
         matches!(self, Self::Psync | Self::Mmap)
@@ -97,7 +97,7 @@ impl EngineKind {
 
 const NETWORK: &str = "it reaches storage over a network or a library of its own";
 
-/// fio's other engines by what they do instead.
+/// fio's other engines, grouped by the reason why iogauge has none like them.
 const FOREIGN_ENGINES: &[(&str, &[&str])] = &[
     (
         "it makes no I/O to a file or block device",
@@ -145,7 +145,7 @@ const FOREIGN_ENGINES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Engines of fio's that reach what lies behind a network: none of them opens a file that its job names.
+/// fio's engines that access storage over a network. None of them opens a file named in the job.
 pub const REMOTE_ENGINES: &[&str] = &[
     "net",
     "netsplice",

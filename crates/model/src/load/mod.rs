@@ -1,4 +1,4 @@
-//! What is asked of a target: direction mix, block sizes, offsets, concurrency, arrivals.
+//! Workloads: direction mix, block sizes, offsets, concurrency, arrivals.
 
 mod block;
 mod check;
@@ -23,13 +23,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// A part of a load that could not be read: what it was, and what would be right.
+/// An invalid part of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{option}: {reason}")]
 pub struct LoadError {
-    /// The option, by its fio name.
+    /// The option, by its name in fio.
     pub option: &'static str,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what would be valid.
     pub reason: String,
 }
 
@@ -46,14 +46,14 @@ pub enum SyncMode {
     /// Writes may stay in the device's cache.
     #[default]
     None,
-    /// `O_DSYNC`: data is on the medium when a write returns.
+    /// `O_DSYNC`: a write returns when its data is on the medium.
     Dsync,
-    /// `O_SYNC`: data and all metadata are.
+    /// `O_SYNC`: a write returns when its data and all metadata are on the medium.
     Sync,
 }
 
 impl SyncMode {
-    /// The word used on the command line.
+    /// Returns the word used on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -77,19 +77,19 @@ impl FromStr for SyncMode {
     }
 }
 
-/// How scheduled arrivals are spaced: fio's `rate_process`.
+/// How arrivals are spaced in an open loop: fio's `rate_process`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArrivalProcess {
     /// Evenly spaced.
     #[default]
     Linear,
-    /// Exponential gaps: arrivals that know nothing of each other.
+    /// Exponentially distributed gaps: independent arrivals.
     Poisson,
 }
 
 impl ArrivalProcess {
-    /// The word used on the command line.
+    /// Returns the word used on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -114,26 +114,25 @@ impl FromStr for ArrivalProcess {
     }
 }
 
-/// Arrivals scheduled at a rate.
+/// Arrivals at a rate, in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Arrivals {
     /// Rate over all workers of the job, in I/Os per second, above 0.
     pub rate_iops: f64,
-    /// Spacing.
     pub process: ArrivalProcess,
 }
 
-/// How many I/Os are handed over and taken back at once: fio's `iodepth_batch_*`.
+/// How many I/Os are submitted and reaped per call: fio's `iodepth_batch_*`.
 ///
-/// Batches save system calls and lower the depth achieved.
+/// Batches save system calls and lower the queue depth achieved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Batch {
-    /// Most I/Os submitted in one call; 0 for as many as were reaped.
+    /// Maximum number of I/Os submitted per call. 0 for as many as there is room for.
     pub submit: u32,
     /// Completions to wait for, at least 1.
     pub complete_min: u32,
-    /// Most completions taken at once. 0 lets the worker choose where it chooses the others, too: one as
-    /// long as it has time to spare, else all there are.
+    /// Maximum number of completions reaped per call. 0 for all that are available; if the other fields have
+    /// their defaults too, the worker reaps one at a time while it has idle processor time, otherwise all.
     pub complete_max: u32,
 }
 
@@ -143,11 +142,11 @@ impl Default for Batch {
     }
 }
 
-/// Pauses of a worker between its I/Os: fio's `thinktime`.
+/// Think time: pauses of a worker between its I/Os, fio's `thinktime`.
 ///
-/// The worker begins no more than `blocks` I/Os, waits until all of them are done, pauses, and goes
-/// on; so no more than `blocks` are ever outstanding. Pauses are part of what is measured: they
-/// lower the depth achieved, which is an average over all the time.
+/// The worker starts up to `blocks` I/Os, waits until they complete, pauses, and continues. At most `blocks`
+/// I/Os are outstanding at any time. Pauses are part of the measurement: they lower the queue depth achieved,
+/// which is an average over the whole time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Thinktime {
     /// Length of a pause in nanoseconds, above 0.
@@ -156,103 +155,98 @@ pub struct Thinktime {
     pub blocks: u32,
 }
 
-/// Times of a job that are not those of its step: fio's `ramp_time` and `runtime`, which count from
-/// the job's own beginning.
+/// Times of a job that differ from those of its step: fio's `ramp_time` and `runtime`, from the start of the
+/// job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct OwnTime {
-    /// Time in which I/Os are issued and not counted, in nanoseconds.
+    /// Time at the start in which I/Os are issued and not counted, in nanoseconds.
     pub ramp_ns: u64,
-    /// Time behind it after which no more I/Os begin, in nanoseconds; `None` for as long as the
-    /// step lasts.
+    /// Time after the ramp during which the job starts I/Os, in nanoseconds; `None` for as long as the step
+    /// lasts.
     pub runtime_ns: Option<u64>,
 }
 
-/// One load, checked and ready to be put on a target.
+/// A workload, checked and ready to run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Load {
     /// Direction and order.
     pub rw: Pattern,
-    /// What becomes of offsets after they are drawn.
+    /// What is done with offsets after they are chosen.
     #[serde(default)]
     pub modifier: Modifier,
-    /// Share of reads in a mixed pattern, in percent.
+    /// Percentage of reads in a mixed pattern.
     pub read_percent: u32,
-    /// Block sizes of both directions.
     pub block: BlockSizes,
-    /// Random offsets are multiples of this, behind the first byte; `None` for the smallest block
-    /// size.
+    /// Random offsets are multiples of this, relative to the first byte; `None` for the smallest block size.
     pub blockalign_bytes: Option<u64>,
-    /// Distribution of random offsets.
     pub distribution: Distribution,
-    /// True where every block is visited once before any is visited again.
+    /// True if every block is visited once before any block is visited again.
     pub coverage: bool,
-    /// True where each I/O depends on the one before: a block is read, changed and written back
-    /// before the next one is read. Depth is then the number of such chains.
+    /// True if each I/O depends on the previous one: a block is read, changed and written back before the
+    /// next one is read. The queue depth is then the number of such chains.
     pub dependent: bool,
-    /// True where the page cache is bypassed (`O_DIRECT`).
+    /// True if I/O bypasses the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// True where what the page cache holds of the files goes before a load that uses it begins.
+    /// True if the page cache of the files is dropped before a workload with buffered I/O starts.
     #[serde(default)]
     pub invalidate: bool,
-    /// Whether writes wait for the medium.
     pub sync: SyncMode,
-    /// An fsync after so many writes of a worker; 0 for none.
+    /// An fsync after this many writes of a worker; 0 for none.
     pub fsync_every: u32,
-    /// An fdatasync after so many writes of a worker, instead of an fsync; 0 for none.
+    /// An fdatasync instead of an fsync after this many writes of a worker; 0 for none.
     #[serde(default)]
     pub fdatasync_every: u32,
-    /// True where each worker of a load that writes ends with an fsync.
+    /// True if each worker of a workload that writes ends with an fsync.
     #[serde(default)]
     pub end_fsync: bool,
-    /// Time before the workers begin, in nanoseconds. It is no part of what is measured of them.
+    /// Delay before the workers start, in nanoseconds. It is not part of the measurement.
     #[serde(default)]
     pub startdelay_ns: u64,
-    /// Ramp and runtime of its own; `None` for those of the step.
+    /// Ramp and runtime of the job; `None` for those of the step.
     #[serde(default)]
     pub own_time: Option<OwnTime>,
     /// Pauses of each worker; `None` for none.
     pub thinktime: Option<Thinktime>,
-    /// I/Os kept outstanding by each worker, at least 1.
+    /// Queue depth of each worker, at least 1.
     pub iodepth: u32,
-    /// Workers, at least 1.
+    /// Number of workers, at least 1.
     pub numjobs: u32,
-    /// Arrivals scheduled at a rate; `None` for a closed loop.
+    /// Arrivals at a rate (open loop); `None` for a closed loop.
     pub arrivals: Option<Arrivals>,
     /// Batching of system calls.
     pub batch: Batch,
-    /// First byte of the target the load may touch.
+    /// First byte of the target that the workload may access.
     pub offset_bytes: u64,
-    /// How far behind the first byte of the one before each of the `numjobs` begins; all of them
-    /// then have a stretch of `size_bytes`. `None` has sequential ones share one stretch out
-    /// among them, and random ones all use the whole of it.
+    /// Distance between the first bytes of consecutive `numjobs` workers, each of which then has a range of
+    /// `size_bytes`. `None` if they have one range in common: sequential workers divide it, random workers
+    /// each use all of it.
     pub offset_increment_bytes: Option<u64>,
-    /// Bytes of the target the load may touch; `None` for all behind the offset.
+    /// Bytes of the target that the workload may access; `None` for all bytes after the offset.
     pub size_bytes: Option<u64>,
-    /// I/Os after which each of the `numjobs` ends; `None` for as long as the step lasts.
+    /// Number of I/Os after which each of the `numjobs` workers ends; `None` for as long as the step lasts.
     pub number_ios: Option<u64>,
-    /// Bytes after which each of the `numjobs` ends, with the I/O that reaches them; `None` for as
-    /// long as the step lasts.
+    /// Number of bytes after which each of the `numjobs` workers ends, including the I/O that reaches it;
+    /// `None` for as long as the step lasts.
     pub io_size_bytes: Option<u64>,
-    /// What carries the I/O.
+    /// The I/O engine.
     pub engine: EngineKind,
-    /// What is written.
+    /// The data of writes.
     #[serde(default)]
     pub content: Content,
-    /// Whether what is written is checked; `None` where it is not.
+    /// How written data is verified; `None` if it is not.
     pub verify: Option<Verify>,
-    /// Processors the workers may run on; `None` for those this process may use.
+    /// Processors that the workers may run on; `None` for those of the process.
     pub cpus: Option<Cpus>,
-    /// Whether the workers share those processors.
+    /// How these processors are assigned to workers.
     #[serde(default)]
     pub cpu_policy: CpuPolicy,
-    /// Added to the workers' nice value, from -20 (which takes privilege) to 19.
+    /// Added to the workers' nice value, from -20 (needs privilege) to 19.
     #[serde(default)]
     pub nice: i32,
-    /// Percentiles that fio's JSON shows of it, above 0 and up to 100, ascending; none for those fio
-    /// has by default.
+    /// Percentiles in fio's JSON output, above 0 and up to 100, ascending; empty for fio's default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<f64>,
-    /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
+    /// Seed of offsets, mix, block sizes and arrivals. The same seed gives the same I/Os.
     pub seed: u64,
 }
 
@@ -298,14 +292,14 @@ impl Default for Load {
 }
 
 impl Load {
-    /// I/Os kept outstanding over all workers.
+    /// Queue depth over all workers.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
         self.iodepth.saturating_mul(self.numjobs)
     }
 
-    /// The value of `rw` that asks for the pattern and what comes behind it: `randread:8`, `read:-8k`.
-    /// Whether such I/Os are `identical` is the word of `rw_sequencer`.
+    /// Returns the value of `rw` for the pattern and its modifier: `randread:8`, `read:-8k`. It does not
+    /// contain whether I/Os are `identical`, which is a value of `rw_sequencer`.
     #[must_use]
     pub fn rw_word(&self) -> String {
         match self.modifier {
@@ -318,31 +312,31 @@ impl Load {
         }
     }
 
-    /// True where the load ends by itself, after so many I/Os or bytes.
+    /// True if the workload ends after a number of I/Os or bytes.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.number_ios.is_some() || self.io_size_bytes.is_some()
     }
 
-    /// True where the load ends by itself, by an amount or at a time of its own.
+    /// True if the workload ends after an amount or after its own runtime.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
         self.is_counted() || self.own_time.is_some_and(|time| time.runtime_ns.is_some())
     }
 
-    /// True where the load changes the target.
+    /// True if the workload changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
         (self.rw.writes() && !self.only_checks()) || self.dependent
     }
 
-    /// True where the load reads and checks what it would write: fio's `verify_only`.
+    /// True if the workload reads and checks what it would write: fio's `verify_only`.
     #[must_use]
     pub fn only_checks(&self) -> bool {
         self.verify.as_ref().is_some_and(|verify| verify.only)
     }
 
-    /// Mean size of an I/O, over both directions in their shares.
+    /// Returns the mean size of an I/O over both directions, weighted by their shares.
     #[must_use]
     pub fn mean_block_bytes(&self) -> f64 {
         let (read, write) = (self.block.read.mean_bytes(), self.block.write.mean_bytes());
@@ -356,7 +350,7 @@ impl Load {
         }
     }
 
-    /// A few words that tell this load from others: `randread 4 KiB depth 32`.
+    /// Returns a short label of the workload: `randread 4 KiB depth 32`.
     #[must_use]
     pub fn label(&self) -> String {
         let mut label = format!("{}{}", self.rw, self.modifier);

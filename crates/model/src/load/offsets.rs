@@ -1,4 +1,4 @@
-//! How random offsets are distributed: fio's `random_distribution`.
+//! Distribution of random offsets: fio's `random_distribution`.
 
 use super::LoadError;
 use schemars::JsonSchema;
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A share of the I/Os that goes to a share of the target.
+/// A zone: a share of the target that gets a share of the I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Zone {
-    /// Share of the I/Os, in percent.
+    /// Percentage of the I/Os.
     pub access_percent: f64,
-    /// Share of the target, in percent.
+    /// Percentage of the target.
     pub size_percent: f64,
 }
 
@@ -19,17 +19,17 @@ pub struct Zone {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Every block equally likely.
+    /// All blocks are equally likely.
     Uniform,
-    /// Zipf with this exponent: block of rank k with probability ∝ 1/k^θ, ranks scattered over
-    /// the target.
+    /// Zipf with exponent θ: the block of rank k has a probability proportional to 1/k^θ. Ranks are scattered
+    /// over the target.
     Zipf(f64),
-    /// Pareto with this shape `h` (0 < h < 1), fio's self-similar rule: the first share `h` of the
-    /// ranks gets the share `1 − h` of the I/Os, and so on within each part; ranks scattered.
+    /// Pareto with shape `h` (0 < h < 1), fio's self-similar rule: the first share `h` of the ranks gets the
+    /// share `1 − h` of the I/Os, and so on within each part. Ranks are scattered over the target.
     Pareto(f64),
-    /// Normal around the middle of the target, with this deviation in percent of the target.
+    /// Normal around the middle of the target; the value is the standard deviation in percent of the target.
     Normal(f64),
-    /// Zones one behind the other, each with its share of I/Os and of the target.
+    /// Consecutive zones, each with its share of the I/Os and of the target.
     Zoned(Vec<Zone>),
 }
 

@@ -1,4 +1,4 @@
-//! Direction and order of the I/Os.
+//! Direction and order of I/Os.
 
 use super::LoadError;
 use crate::units::{Bytes, parse_size_bytes};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Direction and order of the I/Os: fio's `rw`.
+/// Direction and order of I/Os: fio's `rw`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -19,14 +19,14 @@ pub enum Pattern {
     RandRead,
     /// Random writes.
     RandWrite,
-    /// Sequential reads and writes mixed, each direction with a position of its own.
+    /// Sequential reads and writes, mixed. Each direction has its own position.
     ReadWrite,
-    /// Random reads and writes mixed.
+    /// Random reads and writes, mixed.
     RandRw,
 }
 
 impl Pattern {
-    /// Every pattern with its word.
+    /// All patterns with their names.
     pub const ALL: &[(Self, &'static str)] = &[
         (Self::Read, "read"),
         (Self::Write, "write"),
@@ -36,31 +36,31 @@ impl Pattern {
         (Self::RandRw, "randrw"),
     ];
 
-    /// The word used on the command line and in output.
+    /// Returns the name used on the command line and in output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(p, _)| *p == self).map_or("", |(_, word)| word)
     }
 
-    /// True where offsets are drawn at random.
+    /// True if offsets are random.
     #[must_use]
     pub fn is_random(self) -> bool {
         matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
     }
 
-    /// True where some I/Os read.
+    /// True if some I/Os are reads.
     #[must_use]
     pub fn reads(self) -> bool {
         !matches!(self, Self::Write | Self::RandWrite)
     }
 
-    /// True where some I/Os write.
+    /// True if some I/Os are writes.
     #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::RandRead)
     }
 
-    /// True where both directions occur.
+    /// True if there are reads and writes.
     #[must_use]
     pub fn is_mixed(self) -> bool {
         self.reads() && self.writes()
@@ -85,24 +85,24 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What becomes of offsets after they are drawn: fio's number behind `rw`, with its `rw_sequencer`.
+/// What is done with offsets after they are chosen: the number after fio's `rw`, with its `rw_sequencer`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modifier {
-    /// Nothing.
+    /// Offsets are used as they are.
     #[default]
     None,
-    /// From each random offset so many I/Os are made one behind the other; at least 2.
+    /// This many consecutive I/Os start at each random offset; at least 2.
     Sequential(u32),
-    /// At each random offset so many I/Os are made; at least 2.
+    /// This many I/Os are issued at each random offset; at least 2.
     Identical(u32),
-    /// Behind each I/O of a sequential stream so many bytes are left out. Negative ones go back: as
-    /// many as a block and more make a stream that runs backwards.
+    /// This many bytes are skipped after each sequential I/O. A negative number goes back; if it is at least
+    /// the block size, the stream runs backwards.
     Skip(i64),
 }
 
 impl fmt::Display for Modifier {
-    /// As in a label: nothing, `:8`, `:8 identical` or `:64 KiB`.
+    /// Formats the modifier for a label: nothing, `:8`, `:8 identical` or `:64 KiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
@@ -116,13 +116,13 @@ impl fmt::Display for Modifier {
     }
 }
 
-/// What a number behind a random pattern means: fio's `rw_sequencer`.
+/// The meaning of the number after a random pattern: fio's `rw_sequencer`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sequencer {
-    /// So many I/Os one behind the other from each offset.
+    /// This many consecutive I/Os from each offset.
     #[default]
     Sequential,
-    /// So many I/Os at each offset.
+    /// This many I/Os at each offset.
     Identical,
 }
 
@@ -141,24 +141,23 @@ impl FromStr for Sequencer {
     }
 }
 
-/// fio's `rw` as typed: a pattern, and the number behind it.
+/// fio's `rw` as typed: a pattern and the number after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rw {
-    /// Direction and order.
     pub pattern: Pattern,
-    /// I/Os for each random offset, or bytes left out between sequential ones.
+    /// I/Os per random offset, or bytes skipped between sequential I/Os.
     number: Option<i64>,
 }
 
 impl Rw {
-    /// What the number means beside a sequencer, which matters to random patterns only.
+    /// Returns the meaning of the number. The sequencer applies only to random patterns.
     #[must_use]
     pub fn modifier(self, sequencer: Sequencer) -> Modifier {
         match self.number {
             None => Modifier::None,
             Some(0) if !self.pattern.is_random() => Modifier::None,
             Some(bytes) if !self.pattern.is_random() => Modifier::Skip(bytes),
-            // One I/O for each offset is what there is without a number.
+            // One I/O per offset is the default.
             Some(1) => Modifier::None,
             Some(ios) => match sequencer {
                 Sequencer::Sequential => Modifier::Sequential(ios as u32),

@@ -1,4 +1,4 @@
-//! What is written so that it can be checked, and when it is: fio's `verify` and its companions.
+//! Verification of written data: fio's `verify` and related options.
 
 use super::{EngineKind, Load, LoadError, Modifier};
 use crate::units::Bytes;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Most bytes of a pattern, as in fio.
+/// Maximum length of a pattern, as in fio.
 const MOST_PATTERN_BYTES: usize = 512;
-/// Smallest unit: the longest header, which has a digest of 64 bytes, fits.
+/// Smallest unit: room for the longest header, which has a digest of 64 bytes.
 const LEAST_UNIT_BYTES: u64 = 128;
 
-/// How a unit's content is proven: fio's `verify`.
+/// How the content of a unit is verified: fio's `verify`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifyAlgorithm {
-    /// CRC-32C (Castagnoli), in hardware where the processor has it.
+    /// CRC-32C (Castagnoli), in hardware if the processor supports it.
     #[default]
     Crc32c,
     /// CRC-32 (ISO-HDLC).
@@ -47,22 +47,21 @@ pub enum VerifyAlgorithm {
     /// SHA3-512.
     #[serde(rename = "sha3-512")]
     Sha3_512,
-    /// The header alone.
+    /// Only the header.
     Meta,
-    /// No header: every byte is one of a pattern.
+    /// No header: all bytes are those of a repeated pattern.
     Pattern,
 }
 
-/// What is known of an algorithm.
+/// Properties of an algorithm.
 #[derive(Debug)]
 pub struct AlgorithmInfo {
-    /// The algorithm.
     pub algorithm: VerifyAlgorithm,
-    /// fio's word.
+    /// The name in fio.
     pub name: &'static str,
-    /// Length of its digest; 0 without one.
+    /// Length of the digest; 0 if there is none.
     pub digest_bytes: usize,
-    /// Number in the header of each unit, which never changes.
+    /// Number of the algorithm in unit headers. It never changes.
     pub code: u16,
 }
 
@@ -76,7 +75,7 @@ const fn row(
 }
 
 impl VerifyAlgorithm {
-    /// Every algorithm.
+    /// All algorithms.
     pub const ALL: &[AlgorithmInfo] = &[
         row(Self::Crc32c, "crc32c", 4, 1),
         row(Self::Crc32, "crc32", 4, 2),
@@ -95,10 +94,10 @@ impl VerifyAlgorithm {
         row(Self::Pattern, "pattern", 0, 15),
     ];
 
-    /// The table row of the algorithm.
+    /// Returns the table row of the algorithm.
     #[must_use]
     pub fn info(self) -> &'static AlgorithmInfo {
-        // A test walks every algorithm; the first row stands in for none.
+        // A test checks that every algorithm has a row; the default is never used.
         Self::ALL.iter().find(|row| row.algorithm == self).unwrap_or(&Self::ALL[0])
     }
 }
@@ -113,7 +112,7 @@ impl FromStr for VerifyAlgorithm {
     type Err = LoadError;
 
     fn from_str(text: &str) -> Result<Self, LoadError> {
-        // fio's word for the same in hardware.
+        // fio's name for the same in hardware.
         let word = if text == "crc32c-intel" { "crc32c" } else { text };
         Self::ALL.iter().find(|row| row.name == word).map(|row| row.algorithm).ok_or_else(|| {
             let words: Vec<_> = Self::ALL.iter().map(|row| row.name).collect();
@@ -122,13 +121,13 @@ impl FromStr for VerifyAlgorithm {
     }
 }
 
-/// Bytes that repeat: fio's `verify_pattern`.
+/// A repeated sequence of bytes: fio's `verify_pattern`.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct VerifyPattern(Vec<u8>);
 
 impl VerifyPattern {
-    /// The bytes, at least one.
+    /// Returns the bytes, at least one.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -159,7 +158,7 @@ impl fmt::Display for VerifyPattern {
 impl FromStr for VerifyPattern {
     type Err = LoadError;
 
-    /// Reads `0xaa55`, the bytes as they stand; `"text"`; or a number, whose lowest byte comes first.
+    /// Parses `0xaa55`, bytes in the order written; `"text"`; or a decimal number, lowest byte first.
     fn from_str(text: &str) -> Result<Self, LoadError> {
         let fail = || {
             let reason = format!("\"{text}\" is not 0xaa55, \"text\" or a number up to 4294967295");
@@ -182,7 +181,7 @@ impl FromStr for VerifyPattern {
     }
 }
 
-/// An odd digit more stands for itself, in front.
+/// Parses hexadecimal digits. If their number is odd, the first digit is a byte of its own.
 fn hex(digits: &str) -> Option<Vec<u8>> {
     if !digits.is_ascii() {
         return None;
@@ -191,45 +190,43 @@ fn hex(digits: &str) -> Option<Vec<u8>> {
     (0..even.len() / 2).map(|i| u8::from_str_radix(&even[2 * i..2 * i + 2], 16).ok()).collect()
 }
 
-/// What is written so that it can be checked, and when it is.
+/// How and when written data is verified.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Verify {
-    /// How the content of a unit is proven.
+    /// How the content of a unit is verified.
     pub algorithm: VerifyAlgorithm,
-    /// Length of a unit, which has a header of its own: fio's `verify_interval`. `None` for the
-    /// longest that all blocks are multiples of.
+    /// Length of a unit, which has its own header: fio's `verify_interval`. `None` for the largest length
+    /// that divides all block sizes.
     pub interval_bytes: Option<u64>,
-    /// What is written behind the headers; `None` for data that neither compresses nor repeats.
+    /// Data after the headers; `None` for data that neither compresses nor repeats.
     pub pattern: Option<VerifyPattern>,
-    /// True where a load that writes reads everything back when its writes are done: fio's
-    /// `do_verify`.
+    /// True if a workload that writes reads everything back after its writes: fio's `do_verify`.
     pub reads_back: bool,
-    /// True where the first unit that is not as written ends the load: fio's `verify_fatal`.
+    /// True if the workload ends at the first unit with wrong data: fio's `verify_fatal`.
     pub fatal: bool,
-    /// True where nothing is written: what the load would write is read and checked, as an earlier
-    /// run wrote it. fio's `verify_only`.
+    /// True if nothing is written: the workload reads and checks what an earlier run with the same workload
+    /// wrote. fio's `verify_only`.
     pub only: bool,
-    /// Which of several rounds over the same stretch the load is; `None` for a load that knows of no
-    /// other.
+    /// The round that the workload belongs to, if several rounds write the same range; otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<VerifyRound>,
 }
 
-/// A round of several, each of which writes every unit once.
+/// One of several rounds, each of which writes every unit once.
 ///
-/// A load that writes puts both numbers into the headers, the round's as the first sequence number. A
-/// load that only reads wants units of these rounds, and of this one or a later one: what was
-/// acknowledged before has to be there, and what was under way behind it may be.
+/// A workload that writes stores both numbers in the headers, the round's number as the first sequence
+/// number. A workload that only reads accepts units of this round or of a later round of the same run: data
+/// acknowledged before must be there, and data in flight afterwards may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyRound {
-    /// Number that all rounds have in common, and nothing else that was ever written there.
+    /// A number that all rounds share and that no other data there ever had.
     pub run: u64,
     /// Number of the round, from 1.
     pub number: u32,
 }
 
 impl Verify {
-    /// The usual: read back when the writes are done, and tell of everything.
+    /// Creates the usual verification: reads data back after the writes, and reports every error.
     #[must_use]
     pub fn with(algorithm: VerifyAlgorithm) -> Self {
         Self {
@@ -245,15 +242,15 @@ impl Verify {
 }
 
 impl Load {
-    /// Length of a unit of the target that has a header of its own, in a load that verifies; all
-    /// blocks are whole units.
+    /// Returns the length of a verification unit, which has its own header. All blocks are whole units.
     #[must_use]
     pub fn verify_unit_bytes(&self) -> u64 {
         let verify = self.verify.as_ref();
         verify.and_then(|verify| verify.interval_bytes).unwrap_or_else(|| self.grain_bytes())
     }
 
-    /// What every offset and length of the load is a multiple of, from where it begins.
+    /// Returns the greatest common divisor of all offsets (relative to the first) and lengths of the
+    /// workload.
     fn grain_bytes(&self) -> u64 {
         let skip = match self.modifier {
             Modifier::Skip(bytes) => bytes.unsigned_abs(),
@@ -310,7 +307,7 @@ impl Load {
         Ok(())
     }
 
-    /// What is not written again has to be what was written.
+    /// Checks that `verify_only` would read exactly what the earlier run wrote.
     fn check_only(&self, verify: &Verify) -> Result<(), LoadError> {
         let fail = |reason: &str| Err(LoadError::new("verify_only", reason));
         if !verify.only || !self.rw.writes() {

@@ -1,20 +1,20 @@
-//! Latencies of an interval in coarse bands: what a picture of them over time needs.
+//! Latencies of an interval in coarse bands, for charts of latency over time.
 
 use crate::histogram::{Histogram, bucket_low};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Latencies below this have one band together.
+/// Upper end of the first band.
 const FIRST_NS: u64 = 128;
-/// Where the second half of an octave begins: √2 times its low end, as near as a bucket of a
-/// [`Histogram`] ends.
+/// Start of the second half of an octave: √2 times its lower end, to the nearest bucket edge of a
+/// [`Histogram`].
 const MIDDLE_NS: u64 = 181;
 
-/// How many bands there are.
+/// Number of bands.
 pub const LATENCY_BANDS: usize = 68;
 
-/// The least latency of a band below [`LATENCY_BANDS`], in nanoseconds: 0, 128, 181, 256, 362 and so on,
-/// two bands to each power of two. The last one, from 2⁴⁰ ns (18 minutes) on, has no end.
+/// Returns the lower end of a band below [`LATENCY_BANDS`] in nanoseconds: 0, 128, 181, 256, 362 and so on,
+/// two bands per power of two. The last band, from 2⁴⁰ ns (18 minutes), has no upper end.
 #[must_use]
 pub const fn latency_band_low_ns(band: usize) -> u64 {
     match band.checked_sub(1) {
@@ -26,7 +26,7 @@ pub const fn latency_band_low_ns(band: usize) -> u64 {
     }
 }
 
-/// The band a latency is in.
+/// Returns the band of a latency.
 #[must_use]
 pub const fn latency_band_of(latency_ns: u64) -> usize {
     if latency_ns < FIRST_NS {
@@ -37,8 +37,9 @@ pub const fn latency_band_of(latency_ns: u64) -> usize {
     if band < LATENCY_BANDS { band } else { LATENCY_BANDS - 1 }
 }
 
-/// How many I/Os of an interval took how long: counts from the first band that has any to the last,
-/// and the slowest. As JSON 40 bytes, and 2 to 6 for each band between the two: 50 to 100 as a rule.
+/// Latencies of the I/Os of an interval: counts from the first to the last band that has any (`first` is the
+/// number of the first band), and the maximum. In JSON, 40 bytes and 2 to 6 for each of these bands: usually
+/// 50 to 100 bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 #[schemars(!try_from)]
@@ -48,7 +49,7 @@ pub struct LatencyBands {
     counts: Vec<u64>,
 }
 
-/// The stored form before it is checked.
+/// The stored form, before validation.
 #[derive(Deserialize)]
 struct Stored {
     max_ns: u64,
@@ -69,7 +70,7 @@ impl TryFrom<Stored> for LatencyBands {
 }
 
 impl LatencyBands {
-    /// The bands of a histogram, exactly: each of its buckets lies within one.
+    /// Converts a histogram. Exact, because each of its buckets lies within one band.
     #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let mut bands = Self { max_ns: histogram.max_ns(), ..Self::default() };
@@ -82,30 +83,30 @@ impl LatencyBands {
         bands
     }
 
-    /// True where no I/O is in any.
+    /// True if no I/O is counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// The slowest, in nanoseconds; 0 where there is none.
+    /// Maximum latency in nanoseconds; 0 if there is none.
     #[must_use]
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// I/Os in all bands.
+    /// Number of I/Os in all bands.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Bands from the first that has I/Os to the last, each with its number and count.
+    /// Returns the bands from the first to the last that has I/Os, as number and count.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         (self.first..).zip(self.counts.iter().copied())
     }
 
-    /// Adds those of another interval.
+    /// Adds the latencies of another interval.
     pub fn append(&mut self, other: &Self) {
         self.max_ns = self.max_ns.max(other.max_ns);
         for (band, count) in other.iter() {
@@ -144,7 +145,7 @@ mod tests {
             assert_eq!(latency_band_of(low.saturating_sub(1)), band.saturating_sub(1));
         }
         assert_eq!(latency_band_of(u64::MAX), LATENCY_BANDS - 1);
-        // As even as can be on a logarithmic scale: √2 each.
+        // Evenly spaced on a logarithmic scale: a factor of √2 each.
         for pair in lows[1..].windows(2) {
             let ratio = pair[1] as f64 / pair[0] as f64;
             assert!((ratio / 2f64.sqrt() - 1.0).abs() < 0.001, "{pair:?}");

@@ -1,21 +1,21 @@
-//! The document of `iogauge crosscheck`: one load measured by iogauge and by fio.
+//! The document of `iogauge crosscheck`: one workload measured by iogauge and by fio.
 
 use super::{Environment, Estimate, Head, StepResult};
 use crate::caveat::Caveat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which of two programs did the I/O.
+/// The program that did the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// iogauge's own workers.
     Iogauge,
-    /// fio, driven by iogauge.
+    /// fio, run by iogauge.
     Fio,
 }
 
-/// What is compared.
+/// The figure compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
@@ -23,16 +23,16 @@ pub enum Figure {
     Iops,
     /// Mean service time of reads and writes together, in nanoseconds.
     LatencyNsMean,
-    /// Their median.
+    /// Median service time.
     LatencyNsP50,
-    /// Their 99th percentile.
+    /// 99th percentile of the service time.
     LatencyNsP99,
-    /// Their 99.9th percentile.
+    /// 99.9th percentile of the service time.
     LatencyNsP999,
 }
 
 impl Figure {
-    /// All of them, in the order they are shown.
+    /// All figures, in the order of the output.
     pub const ALL: [Self; 5] = [
         Self::Iops,
         Self::LatencyNsMean,
@@ -42,61 +42,60 @@ impl Figure {
     ];
 }
 
-/// Whether two figures are the same.
+/// Whether two figures agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
-    /// The whole interval of the ratio lies within the tolerance.
+    /// The whole interval of the ratio is within the tolerance.
     Agree,
-    /// The whole interval lies outside of it.
+    /// The whole interval of the ratio is outside the tolerance.
     Differ,
-    /// The interval lies on both sides of a bound, or there is none.
+    /// The interval contains a bound of the tolerance, or there is no interval.
     CannotTell,
 }
 
-/// One figure of both.
+/// A figure as measured by both programs.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Which.
+    /// The figure.
     pub figure: Figure,
     /// Median of iogauge's rounds.
     pub iogauge: f64,
     /// Median of fio's rounds.
     pub fio: f64,
-    /// iogauge's figure over fio's, round by round: geometric mean with its interval.
+    /// Ratio of iogauge's figure to fio's in the same round: geometric mean with its confidence interval.
     pub ratio: Estimate,
-    /// What that says.
+    /// Whether the figures agree.
     pub verdict: Agreement,
-    /// Rounds that would decide it, where these do not and so many can be measured.
+    /// Number of rounds that would decide, if these did not and that many can be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_wanted: Option<u64>,
 }
 
-/// The document of `iogauge crosscheck`. With steps, caveats and environment it has what that of a
-/// run has.
+/// The document of `iogauge crosscheck`. Steps, caveats and environment are as in the document of a run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CrosscheckDocument {
-    /// Format, version, run, target, load, and the fio it was checked against.
+    /// Format, version, run, target, workload, and the fio compared with.
     #[serde(flatten)]
     pub head: Head,
-    /// All figures together: they agree where each does, and differ where any does.
+    /// Verdict over all figures: they agree if each agrees, and differ if any differs.
     pub verdict: Agreement,
-    /// How far apart figures may be that agree, as a share.
+    /// Largest relative difference of figures that agree.
     pub tolerance: f64,
-    /// Rounds measured whole.
+    /// Number of complete rounds.
     pub rounds: u64,
-    /// Time each side measures in a round, in seconds.
+    /// Time that each program measures in a round, in seconds.
     pub round_seconds: f64,
-    /// Figure by figure.
+    /// Each figure.
     pub figures: Vec<Comparison>,
-    /// Who measured each step, in the order of the steps.
+    /// The program that measured each step, in the order of the steps.
     pub sides: Vec<Side>,
-    /// The steps in the order they ran: each round one of each side, the first one in turn.
+    /// The steps in the order they ran. A round has one step of each program; they take turns to go first.
     pub steps: Vec<StepResult>,
-    /// True where it ended before its time.
+    /// True if the run ended early.
     pub interrupted: bool,
-    /// Reasons to doubt the result.
+    /// Reasons why the result may mislead.
     pub caveats: Vec<Caveat>,
-    /// Where it ran.
+    /// The machine.
     pub environment: Environment,
 }

@@ -1,57 +1,57 @@
-//! What a step through a database did that a step on a device does not.
+//! Results that only steps through a database have.
 
 use super::{Answer, CurvePoint, Environment, Head, LimitValue, Physical};
 use crate::caveat::Caveat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a database test did, beside reads, updates and commits with their latencies, which stand where
-/// every step has them: reads of blocks as `read`, updates of subscripts as `write`, commits as `sync`.
+/// Results of a database test. Reads, updates and commits with their latencies are in the fields of every
+/// step: reads of blocks in `read`, updates of subscripts in `write`, commits in `sync`.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseResult {
     /// `read`, `write` or `io`.
     pub mode: String,
-    /// Transactions acknowledged: those of reads, and those that committed.
+    /// Transactions acknowledged: those that read, and those that committed.
     pub transactions: u64,
-    /// Of these, the ones that read.
+    /// Transactions that read.
     pub read_transactions: u64,
-    /// Of a hundred transactions so many were to read; in mode `io` alone.
+    /// Percentage of transactions requested to read; only in mode `io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent_asked: Option<f64>,
-    /// True where reads went around every cache, to the database's files.
+    /// True if reads bypassed all caches and accessed the database's files directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads_direct: Option<bool>,
-    /// Of the blocks read through a server, the share in percent that it had in its cache.
+    /// Percentage of the blocks read through a server that were in its cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_hit_percent: Option<f64>,
-    /// Each worker's transactions and operations.
+    /// Transactions and operations of each worker.
     pub workers: Vec<DatabaseWorker>,
-    /// What the database itself counted from the first transaction to the last, ramp time included.
+    /// Counts of the database from the first transaction to the last, including ramp time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<DatabaseCounts>,
-    /// What the limits' statistics came to, in their order, where there were limits.
+    /// The values of the limits' statistics, in the order of the limits; empty without limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitValue>,
-    /// Rounds of the write daemon.
+    /// Cycles of the write daemon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<DaemonCycle>,
-    /// What waiting for the write daemon took, where that was asked for.
+    /// The wait for the write daemon, if requested (`--drain`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<Drain>,
-    /// Bytes the devices wrote for each byte updated, the drain included where there was one.
+    /// Bytes written by the devices per byte updated, including the drain if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_updated: Option<f64>,
-    /// Dirty blocks in each write of the devices while the database was drained; absent where it was not.
+    /// Dirty blocks per write of the devices during the drain; missing without a drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_device_write: Option<f64>,
 }
 
-/// One worker of a database test.
+/// A worker of a database test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseWorker {
-    /// Its number, from 1, and that of its global.
+    /// Number of the worker and of its global, from 1.
     pub worker: u32,
-    /// Time it worked, in seconds.
+    /// Time the worker ran, in seconds.
     pub seconds: f64,
     /// Blocks read.
     pub reads: u64,
@@ -59,40 +59,40 @@ pub struct DatabaseWorker {
     pub updates: u64,
     /// Transactions committed.
     pub commits: u64,
-    /// Mean latency of its reads, in nanoseconds; 0 without any.
+    /// Mean latency of reads, in nanoseconds; 0 if there were none.
     pub read_latency_ns_mean: f64,
-    /// Mean latency of its updates, in nanoseconds; 0 without any.
+    /// Mean latency of updates, in nanoseconds; 0 if there were none.
     pub update_latency_ns_mean: f64,
-    /// Mean latency of its commits, in nanoseconds; 0 without any.
+    /// Mean latency of commits, in nanoseconds; 0 if there were none.
     pub commit_latency_ns_mean: f64,
 }
 
-/// The database's counts beside iogauge's over the same span.
+/// The database's counts and iogauge's over the same time.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseCounts {
-    /// Updates that iogauge made, ramp time included.
+    /// Updates made by iogauge, including ramp time.
     pub updates_made: u64,
-    /// Updates that the database counted; `None` where it counts none.
+    /// Updates counted by the database; `None` if it does not count them.
     pub updates: Option<u64>,
-    /// Commits that iogauge saw acknowledged, ramp time included.
+    /// Commits acknowledged to iogauge, including ramp time.
     pub commits_made: u64,
-    /// Commits that the database counted.
+    /// Commits counted by the database; `None` if it does not count them.
     pub commits: Option<u64>,
-    /// Blocks it asked the system for.
+    /// Blocks the database requested from the operating system.
     pub blocks_read: Option<u64>,
-    /// Blocks it had in its cache.
+    /// Blocks found in the database's cache.
     pub blocks_hit: Option<u64>,
-    /// Blocks it handed to the system.
+    /// Blocks the database passed to the operating system to write.
     pub blocks_written: Option<u64>,
-    /// Bytes that went to its log.
+    /// Bytes written to the database's log.
     pub log_bytes: Option<u64>,
-    /// Anything else it counts: name with its unit last, and how much.
+    /// Other counts of the database: name, ending in the unit, and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<(String, u64)>,
 }
 
 impl DatabaseCounts {
-    /// True where the database counted otherwise than iogauge.
+    /// True if the database's counts differ from iogauge's.
     #[must_use]
     pub fn differ(&self) -> bool {
         let other = |theirs: Option<u64>, ours| theirs.is_some_and(|theirs| theirs != ours);
@@ -100,108 +100,108 @@ impl DatabaseCounts {
     }
 }
 
-/// One round of a write daemon.
+/// A cycle of a write daemon.
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DaemonCycle {
-    /// When it ended, in seconds since measuring began.
+    /// End of the cycle, in seconds since the measurement began.
     pub at_seconds: f64,
-    /// How long it took, in seconds.
+    /// Duration, in seconds.
     pub seconds: f64,
-    /// Blocks it wrote.
+    /// Blocks written.
     pub blocks: u64,
 }
 
-/// Waiting until everything that was committed lay in the data files.
+/// The wait until all committed data was in the data files.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Drain {
-    /// How long it took, in seconds.
+    /// Duration, in seconds.
     pub seconds: f64,
-    /// What the devices did meanwhile.
+    /// I/O of the devices during the wait.
     pub physical: Option<Physical>,
 }
 
-/// What a check found.
+/// Result of `iogauge db verify`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseCheck {
     /// [`super::DB_VERIFY_FORMAT`].
     pub format: String,
-    /// Values looked at.
+    /// Values checked.
     pub values: u64,
-    /// Values that are not what the last run or the creation of globals left there.
+    /// Values that differ from what the last run or the creation of globals wrote.
     pub wrong: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first wrong values.
     pub named: Vec<String>,
-    /// True where it is known what the last run acknowledged.
+    /// True if it is known which transactions of the last run were acknowledged.
     pub acknowledged_known: bool,
-    /// Transactions of the last run that were acknowledged.
+    /// Acknowledged transactions of the last run.
     pub acknowledged: u64,
-    /// Of these, the ones that are not there.
+    /// Acknowledged transactions that are missing.
     pub lost: u64,
     /// Each worker of the last run.
     pub workers: Vec<WorkerCheck>,
-    /// What a commit that does not wait for its log may lose, where it does not.
+    /// What a commit may lose, if commits do not wait for the log.
     pub may_lose: Option<String>,
 }
 
 impl DatabaseCheck {
-    /// True where everything is as it was acknowledged.
+    /// True if no value is wrong and no acknowledged transaction is missing.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.wrong == 0 && self.lost == 0
     }
 }
 
-/// What became of one worker's transactions.
+/// Transactions of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkerCheck {
-    /// Its number.
+    /// Number of the worker.
     pub worker: u32,
-    /// Its last transaction that was acknowledged.
+    /// Number of the last acknowledged transaction.
     pub acknowledged: u64,
-    /// Its last transaction that is in the database.
+    /// Number of the last transaction in the database.
     pub committed: u64,
-    /// Transactions that were acknowledged and are not there.
+    /// Acknowledged transactions that are missing.
     pub lost: u64,
 }
 
 /// The document of `iogauge db beside`.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BesideDocument {
-    /// Format, version, run, target, load.
+    /// Format, version, run, target, workload.
     #[serde(flatten)]
     pub head: Head,
-    /// What the device under the database sustains, with blocks of the database's size.
+    /// Capacity of the device under the database, with blocks of the database's size.
     pub device: BesideSide,
-    /// What the database on it sustains; `None` where the run was ended before.
+    /// Capacity of the database on the device; `None` if the run ended before it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<BesideSide>,
-    /// I/Os a second of the devices while the database did what was found; `None` where they are not
-    /// known, as the next two.
+    /// I/Os per second of the devices at the database's capacity. `None` if the I/O of the devices is not
+    /// known, as are the next two fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_iops: Option<f64>,
-    /// Bytes a second of the devices meanwhile.
+    /// Bytes per second of the devices at the database's capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_bytes_per_sec: Option<f64>,
-    /// Share of the device's capacity that the database reaches, in percent: of I/Os or of bytes,
-    /// whichever is larger.
+    /// Percentage of the device's capacity that the database reaches, in I/Os or in bytes, whichever is
+    /// larger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_percent: Option<f64>,
-    /// What keeps it from more, in words; none where the run was ended before that was known.
+    /// What limits the database, in words; empty if the run ended before this was known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back_by: Vec<String>,
-    /// Reasons to doubt the result.
+    /// Reasons why the result may mislead.
     pub caveats: Vec<Caveat>,
-    /// Where it ran.
+    /// The machine.
     pub environment: Environment,
 }
 
 /// One side of the comparison of a database with its device.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BesideSide {
-    /// What was asked, in a few words.
+    /// Short description of the workload.
     pub load: String,
     /// The capacity.
     pub answer: Answer,
-    /// Each point that was measured.
+    /// The measured points.
     pub curve: Vec<CurvePoint>,
 }

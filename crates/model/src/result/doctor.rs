@@ -1,4 +1,4 @@
-//! What `iogauge doctor` found without measuring.
+//! The findings of `iogauge doctor`, which measures nothing.
 
 use super::{DeviceFacts, Environment};
 use crate::caveat::Caveat;
@@ -10,34 +10,33 @@ use std::fmt;
 /// The document of `iogauge doctor`.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DoctorDocument {
-    /// Format word with version: [`super::DOCTOR_FORMAT`].
+    /// Name and version of the format: [`super::DOCTOR_FORMAT`].
     pub format: String,
-    /// Version of iogauge that wrote it.
+    /// Version of iogauge that wrote the document.
     pub version: String,
-    /// TARGET as typed.
+    /// The target as typed.
     pub target: String,
-    /// Its files and devices; empty for a simulated one.
+    /// The target's files and devices; empty for a simulated target.
     pub parts: Vec<DoctorPart>,
-    /// Every layer of devices, for people to read: `loop3 on vda1 on vda`; empty where no block
-    /// device lies under the target.
+    /// All layers of devices, for display: `loop3 on vda1 on vda`. Empty if there is no block device under
+    /// the target.
     pub chain: String,
-    /// Each device under the target, top first.
+    /// All devices under the target, top first.
     pub devices: Vec<DeviceFacts>,
-    /// The machine.
     pub machine: MachineFacts,
     /// What would spoil a measurement.
     pub caveats: Vec<Caveat>,
 }
 
 impl DoctorDocument {
-    /// Why a part may not even be read, so that nothing can be measured; `None` where all may.
+    /// Returns why a part may not be read, so that nothing can be measured; `None` if all parts may.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
         self.parts.iter().find_map(|part| part.reads_refused.as_deref())
     }
 }
 
-/// What a part of a target is.
+/// The kind of a part of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartForm {
@@ -45,95 +44,95 @@ pub enum PartForm {
     BlockDevice,
     /// A file that iogauge made.
     OwnFile,
-    /// A file of somebody else.
+    /// A file that iogauge did not make.
     ForeignFile,
-    /// A file that the first run would make.
+    /// A file that the first run would create.
     FileToMake,
-    /// Nothing that can be told: see why reading is refused.
+    /// Unknown; `reads_refused` has the reason.
     Unknown,
 }
 
-/// A file or device of a target.
+/// A file or device of the target.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DoctorPart {
-    /// Where it is.
+    /// Path.
     pub path: String,
-    /// What it is.
+    /// Kind.
     pub form: PartForm,
-    /// Bytes a run would use; 0 where it cannot be used.
+    /// Bytes that a run would use; 0 if the part cannot be used.
     pub size_bytes: u64,
-    /// True where I/O may go past the page cache.
+    /// True if direct I/O is possible.
     pub direct_io: bool,
-    /// Where a block device is mounted.
+    /// Mount points of a block device.
     #[serde(default)]
     pub mounted_on: Vec<String>,
-    /// The file system a file lies on.
+    /// The file system of a file.
     pub file_system: Option<FileSystemFacts>,
-    /// States of the bytes of a file that is there.
+    /// Extents of an existing file.
     pub extents: Option<ExtentFacts>,
-    /// Why it cannot be read; `None` where it can.
+    /// Why the part cannot be read; `None` if it can.
     pub reads_refused: Option<String>,
-    /// Why it would not be written as things stand; `None` where it would.
+    /// Why the part would not be written with the current options; `None` if it would.
     pub writes_refused: Option<String>,
 }
 
 /// A mounted file system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FileSystemFacts {
-    /// Name as the kernel has it, such as `ext4`.
+    /// Name in the kernel, such as `ext4`.
     pub name: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: String,
-    /// Options of the mount and of the file system, as the kernel lists them.
+    /// Options of the mount and the file system, as listed by the kernel.
     pub options: String,
-    /// Size, in bytes.
+    /// Size in bytes.
     pub total_bytes: u64,
-    /// What an unprivileged user may still take, in bytes.
+    /// Bytes available to an unprivileged user.
     pub available_bytes: u64,
-    /// What iogauge leaves free, in bytes.
+    /// Bytes that iogauge leaves free.
     pub reserve_bytes: u64,
 }
 
 /// Bytes of a file by the state of their blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ExtentFacts {
-    /// Bytes looked at.
+    /// Bytes examined.
     pub total_bytes: u64,
-    /// Bytes without blocks.
+    /// Bytes in holes.
     pub hole_bytes: u64,
-    /// Bytes with blocks that were never written.
+    /// Bytes allocated and never written.
     pub unwritten_bytes: u64,
     /// Bytes shared with another file or snapshot.
     pub shared_bytes: u64,
-    /// Bytes the file system compresses or encrypts.
+    /// Bytes that the file system compresses or encrypts.
     pub encoded_bytes: u64,
 }
 
-/// The machine as far as measurements depend on it. What it does not tell is `None`.
+/// Properties of the machine that affect measurements. Unknown ones are `None`.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// Kernel, processor, memory, hypervisor.
     pub environment: Environment,
-    /// Processors that are online.
+    /// Number of processors online.
     pub cpus_online: Option<u32>,
-    /// Processors' worth of time the control groups of this process allow it.
+    /// Number of processors that the control groups of this process allow it.
     pub cpu_quota: Option<f64>,
-    /// Frequency governor of the processors; several with commas.
+    /// Frequency governors of the processors, separated by commas.
     pub governor: Option<String>,
-    /// Deepest idle state a processor may go to, and what waking from it takes.
+    /// Deepest idle state that a processor may enter, and the time to leave it.
     pub deepest_idle: Option<String>,
-    /// Memory programs could still get, in bytes.
+    /// Memory available to programs, in bytes.
     pub memory_available_bytes: u64,
-    /// Memory the control groups of this process allow it, page cache included, in bytes.
+    /// Memory that the control groups of this process allow it, including the page cache, in bytes.
     pub memory_limit_bytes: Option<u64>,
-    /// Memory this process may lock, in bytes; `None` where there is no limit.
+    /// Memory that this process may lock, in bytes; `None` if unlimited.
     pub locked_memory_bytes: Option<u64>,
-    /// Limits that control groups put on I/O of this process to devices under the target.
+    /// Limits that control groups set on this process's I/O to devices under the target.
     pub io_limits: Vec<IoLimit>,
-    /// Engines that reach devices, and whether the kernel lets them.
+    /// Engines that access devices, and whether the kernel permits them.
     pub engines: Vec<EngineFacts>,
-    /// How the kernel holds what does I/O to the files that the guards allow: `Landlock, ABI 7`, `private mount
-    /// namespace`, or `none: ` and why.
+    /// How the kernel confines the measuring process to the permitted files: `Landlock, ABI 7`, `private
+    /// mount namespace`, or `none: ` and the reason.
     #[serde(default)]
     pub protection: String,
 }
@@ -141,13 +140,13 @@ pub struct MachineFacts {
 /// An engine on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct EngineFacts {
-    /// Which one.
+    /// The engine.
     pub engine: EngineKind,
-    /// What stands in its way; `None` where it works.
+    /// Why the engine cannot be used; `None` if it can.
     pub refused: Option<String>,
 }
 
-/// What a control group bounds.
+/// The rate that a control group limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IoBound {
@@ -162,23 +161,23 @@ pub enum IoBound {
 }
 
 impl IoBound {
-    /// True where it bounds reads.
+    /// True if reads are limited.
     #[must_use]
     pub fn is_of_reads(self) -> bool {
         matches!(self, Self::ReadIops | Self::ReadBytesPerSec)
     }
 }
 
-/// A limit that a control group puts on I/O to a device.
+/// A limit that a control group sets on I/O to a device.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct IoLimit {
     /// Kernel name of the device.
     pub device: String,
-    /// What is bounded.
+    /// The rate limited.
     pub bound: IoBound,
-    /// The bound, per second.
+    /// The limit, per second.
     pub value: u64,
-    /// File of the control group it stands in.
+    /// File of the control group that contains the limit.
     pub file: String,
 }
 

@@ -1,43 +1,41 @@
-//! Numbers that carry their uncertainty.
+//! Measured numbers with their uncertainty.
 
 use crate::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A measured number with its 95 % confidence interval and the number of independent
-/// observations the interval rests on.
+/// A measured number with its 95 % confidence interval and the number of independent observations that the
+/// interval is based on.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The value.
     pub mean: f64,
     /// Lower and upper end of the 95 % confidence interval.
     pub ci95: [f64; 2],
-    /// Effective number of independent observations; below 2 the interval is the value itself and
-    /// means nothing.
+    /// Effective number of independent observations. Below 2, there is no interval: both ends are the value.
     pub n: u64,
 }
 
 impl Estimate {
-    /// A value known exactly, such as a simulated one's closed form.
+    /// Creates an exact value, without an interval, such as the closed form of a simulation.
     #[must_use]
     pub fn exact(mean: f64) -> Self {
         Self { mean, ci95: [mean, mean], n: 0 }
     }
 
-    /// Half the interval's width.
+    /// Returns half the width of the interval.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.ci95[1] - self.ci95[0]) / 2.0
     }
 
-    /// How far the value may be off to the side on which the interval reaches farther; as much as
-    /// [`Self::half_width`] where no end is cut off at 0.
+    /// Returns the distance from the value to the farther end of the interval. It equals [`Self::half_width`]
+    /// unless an end is cut off at 0.
     #[must_use]
     pub fn reach(&self) -> f64 {
         (self.mean - self.ci95[0]).max(self.ci95[1] - self.mean)
     }
 
-    /// Half the interval's width relative to the value; infinite where the value is 0.
+    /// Returns half the width of the interval relative to the value; infinity if the value is 0.
     #[must_use]
     pub fn relative_error(&self) -> f64 {
         if self.mean == 0.0 { f64::INFINITY } else { self.half_width() / self.mean.abs() }
@@ -46,14 +44,14 @@ impl Estimate {
 
 /// Latency statistics of one direction over one window, in nanoseconds.
 ///
-/// Percentiles come from the histogram and are within 1/256; mean, minimum and maximum are exact.
+/// Percentiles are from the histogram, within 1/256. Mean, minimum and maximum are exact.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Arithmetic mean.
     pub mean: f64,
     /// 95 % confidence interval of the mean.
     pub mean_ci95: [f64; 2],
-    /// Standard deviation of the single latencies.
+    /// Standard deviation of the latencies.
     pub stddev: f64,
     /// Exact minimum.
     pub min: u64,
@@ -71,30 +69,30 @@ pub struct LatencySummary {
     pub max: u64,
     /// Number of latencies.
     pub n: u64,
-    /// Intervals of the percentiles; absent in older results, and where nothing is known of how
-    /// much the latencies depend on each other.
+    /// Confidence intervals of the percentiles. Missing in results of older versions, and if the correlation
+    /// of the latencies is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentiles_ci95: Option<PercentileIntervals>,
 }
 
-/// 95 % confidence intervals of percentiles: lower and upper end in nanoseconds, an end being
-/// `None` where too few latencies lie beyond it to have one.
+/// 95 % confidence intervals of percentiles: lower and upper end in nanoseconds. An end is `None` if too few
+/// latencies are beyond it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PercentileIntervals {
-    /// Of the median.
+    /// Interval of the median.
     pub p50: [Option<u64>; 2],
-    /// Of the 95th percentile.
+    /// Interval of the 95th percentile.
     pub p95: [Option<u64>; 2],
-    /// Of the 99th percentile.
+    /// Interval of the 99th percentile.
     pub p99: [Option<u64>; 2],
-    /// Of the 99.9th percentile.
+    /// Interval of the 99.9th percentile.
     pub p999: [Option<u64>; 2],
-    /// Of the 99.99th percentile.
+    /// Interval of the 99.99th percentile.
     pub p9999: [Option<u64>; 2],
 }
 
 impl LatencySummary {
-    /// Summary of a histogram; `mean_ci95` is the interval found for its mean.
+    /// Summarizes a histogram. `mean_ci95` is the interval of its mean.
     #[must_use]
     pub fn of(histogram: &Histogram, mean_ci95: [f64; 2]) -> Self {
         Self {

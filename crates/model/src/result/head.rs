@@ -1,4 +1,4 @@
-//! What the documents of runs begin with: which run it is, what was measured, and with which workload.
+//! The common start of the documents of runs: run, target and workload.
 
 use super::{SuiteAsked, TargetFacts};
 use crate::load::Load;
@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the document of a run begins with.
+/// The common start of the documents of runs.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Head {
-    /// Format word with version, such as [`super::RUN_FORMAT`].
+    /// Name and version of the format, such as [`super::RUN_FORMAT`].
     pub format: String,
-    /// Version of iogauge that wrote it.
+    /// Version of iogauge that wrote the document.
     pub version: String,
     /// Name of the run in the history.
     pub run_id: String,
@@ -22,36 +22,35 @@ pub struct Head {
     pub target: TargetFacts,
     /// The workload.
     pub load: Workload,
-    /// The program that did the I/O, where it was not iogauge.
+    /// The program that did the I/O, if it was not iogauge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Via>,
 }
 
-/// A program that did the I/O and measured it, driven by iogauge.
+/// A program, run by iogauge, that did the I/O and measured it.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Via {
-    /// What it calls itself: `fio-3.33`.
+    /// Name and version as the program reports them: `fio-3.33`.
     pub version: String,
-    /// The program as it was started.
+    /// The command that started the program.
     pub binary: String,
 }
 
-/// The workload of a run as far as it is known. The fields tell the kinds apart.
+/// The workload of a run, as far as it is known. Its fields show which kind it is.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Workload {
-    /// One load.
+    /// One workload.
     Load(Box<Load>),
-    /// Processes that work on a database.
+    /// Processes that access a database.
     Database(DatabaseLoad),
     /// Jobs that ran together.
     Jobs {
-        /// The jobs.
         jobs: Vec<Job>,
     },
-    /// Steps that ran one after the other.
+    /// Steps that ran in order.
     Steps {
-        /// The steps in a few words.
+        /// Short description of the steps.
         label: String,
         /// The steps, in order.
         steps: Vec<Step>,
@@ -63,59 +62,59 @@ pub enum Workload {
         /// The suite and its options.
         suite: SuiteAsked,
     },
-    /// A workload of which only a description is kept: an import, a job file that fio ran.
+    /// A workload of which only a description is stored: an import, or a job file that fio ran.
     Label {
         /// The description.
         label: String,
     },
-    /// A workload in a form that this version does not know, or none yet (`null`).
+    /// A workload in a format that this version does not know, or none yet (`null`).
     Other(Value),
 }
 
-/// What was asked of a database.
+/// The workload of a database.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseLoad {
-    /// The workload in a few words.
+    /// Short description of the workload.
     pub label: String,
     /// What each process does: `read`, `write` or `io`.
     pub mode: String,
-    /// Processes at work at the same time.
+    /// Number of concurrent processes.
     #[serde(default)]
     pub processes: u32,
-    /// Reads or updates in a transaction.
+    /// Reads or updates per transaction.
     #[serde(default)]
     pub transaction_length: u32,
-    /// Pause after each transaction, in nanoseconds.
+    /// Hang time (think time) after each transaction, in nanoseconds.
     #[serde(default)]
     pub hang_ns: u64,
-    /// Seed of all draws.
+    /// Seed of all random choices.
     #[serde(default)]
     pub seed: u64,
-    /// Share of the transactions that read, in percent, where the mode is `io`.
+    /// Percentage of transactions that read, in mode `io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u32>,
-    /// The numbers of processes that were measured in turn, where there are several.
+    /// The numbers of processes that were measured in order, if there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<ProcessLadder>,
 }
 
-/// Numbers of processes that are measured one after the other.
+/// Numbers of processes that are measured in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ProcessLadder {
-    /// The numbers, rising.
+    /// The numbers, ascending.
     pub processes: Vec<u32>,
-    /// Why the run ended before the last one; `None` where it did not.
+    /// Why the run ended before the last number; `None` if it did not.
     pub ended_by: Option<String>,
 }
 
 impl Workload {
-    /// A workload of which there is only a description.
+    /// Creates a workload that has only a description.
     #[must_use]
     pub fn label(label: impl Into<String>) -> Self {
         Self::Label { label: label.into() }
     }
 
-    /// The load, where it is one.
+    /// Returns the workload, if it is a single one.
     #[must_use]
     pub fn load(&self) -> Option<&Load> {
         match self {
@@ -124,7 +123,7 @@ impl Workload {
         }
     }
 
-    /// What was asked of a database, where it is one.
+    /// Returns the database workload, if it is one.
     #[must_use]
     pub fn database(&self) -> Option<&DatabaseLoad> {
         match self {
@@ -133,7 +132,7 @@ impl Workload {
         }
     }
 
-    /// The jobs of each step, as far as they are known.
+    /// Returns the jobs of each step, as far as they are known.
     #[must_use]
     pub fn jobs_of_steps(&self) -> Vec<Vec<Job>> {
         match self {

@@ -1,4 +1,4 @@
-//! The list of runs that the history keeps.
+//! The list of runs in the history.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// The document of `iogauge history list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct HistoryDocument {
-    /// Format word with version: [`super::HISTORY_FORMAT`].
+    /// Name and version of the format: [`super::HISTORY_FORMAT`].
     pub format: String,
-    /// The runs, the last one first.
+    /// The runs, newest first.
     pub runs: Vec<HistoryRun>,
 }
 
-/// One run of the history.
+/// A run in the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct HistoryRun {
     /// Name of the run.
@@ -21,18 +21,18 @@ pub struct HistoryRun {
     pub kind: String,
     /// Start, RFC 3339 in UTC.
     pub started: String,
-    /// End, RFC 3339 in UTC; `null` while it runs, and of a run whose process crashed.
+    /// End, RFC 3339 in UTC; `null` if the run has not ended or its process crashed.
     pub ended: Option<String>,
     /// `running`, `done`, `interrupted`, `failed` or `crashed`.
     pub state: String,
-    /// Exit code of the command; `null` where it has not ended.
+    /// Exit code of the command; `null` if it has not ended.
     pub exit_code: Option<i32>,
-    /// The target in the user's words.
+    /// The target as typed.
     pub target: String,
-    /// The workload in a few words.
+    /// Short description of the workload.
     pub load: String,
     /// The result in one line; empty until the run has ended.
     pub verdict: String,
-    /// Number of steps or points that are kept.
+    /// Number of stored steps or points.
     pub steps: u32,
 }

@@ -1,4 +1,4 @@
-//! What was measured: the values every output is made from.
+//! Results: the values that all outputs are made from.
 
 mod bands;
 mod crosscheck;
@@ -55,23 +55,23 @@ pub use target::{
 pub use trace::{BlockTrace, IoTime, RequestSize, TracedDevice, TracedRequests};
 pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 
-/// Version word of the document `iogauge run --json` prints.
+/// Format of the document that `iogauge run --json` prints.
 pub const RUN_FORMAT: &str = "iogauge.run/1";
-/// Version word of the document `iogauge find --json` prints.
+/// Format of the document that `iogauge find --json` prints.
 pub const FIND_FORMAT: &str = "iogauge.find/1";
-/// Version word of the document `iogauge crosscheck --json` prints.
+/// Format of the document that `iogauge crosscheck --json` prints.
 pub const CROSSCHECK_FORMAT: &str = "iogauge.crosscheck/1";
-/// Version word of the document `iogauge doctor --json` prints.
+/// Format of the document that `iogauge doctor --json` prints.
 pub const DOCTOR_FORMAT: &str = "iogauge.doctor/1";
-/// Version word of the document `iogauge profile --json` prints.
+/// Format of the document that `iogauge profile --json` prints.
 pub const PROFILE_FORMAT: &str = "iogauge.profile/1";
-/// Version word of the document `iogauge suite --json` prints.
+/// Format of the document that `iogauge suite --json` prints.
 pub const SUITE_FORMAT: &str = "iogauge.suite/1";
-/// Version word of the document `iogauge db beside --json` prints.
+/// Format of the document that `iogauge db beside --json` prints.
 pub const BESIDE_FORMAT: &str = "iogauge.beside/1";
-/// Version word of the document `iogauge db verify --json` prints.
+/// Format of the document that `iogauge db verify --json` prints.
 pub const DB_VERIFY_FORMAT: &str = "iogauge.db-verify/1";
-/// Version word of the document `iogauge history list --json` prints.
+/// Format of the document that `iogauge history list --json` prints.
 pub const HISTORY_FORMAT: &str = "iogauge.history-list/1";
-/// Version word of the document `iogauge suite --dry-run --json` prints.
+/// Format of the document that `iogauge suite --dry-run --json` prints.
 pub const SUITE_PLAN_FORMAT: &str = "iogauge.suite-plan/1";

@@ -1,4 +1,4 @@
-//! What `iogauge profile` recorded: the system alone.
+//! Recordings of `iogauge profile`: the machine's figures only.
 
 use super::{Environment, Head, Physical, SystemPoint};
 use crate::caveat::Caveat;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 /// The document of `iogauge profile`.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ProfileDocument {
-    /// Format, version, run; the target is what devices were watched.
+    /// Format, version, run, and the devices recorded as target.
     #[serde(flatten)]
     pub head: Head,
-    /// What its author had to say of it.
+    /// The user's note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// When recording began, RFC 3339 in UTC.
+    /// Start of the recording, RFC 3339 in UTC.
     pub began: String,
     /// Time recorded, in seconds.
     pub seconds: f64,
-    /// Time between two samples as asked, in seconds; a long record joins neighbours.
+    /// Time between two samples as requested, in seconds. A long recording merges adjacent samples.
     pub every_seconds: f64,
-    /// The machine's figures over time.
+    /// Samples of the machine.
     pub system: Vec<SystemPoint>,
-    /// What the devices did over the whole time; `None` where there are none, or they went away.
+    /// I/O of the devices over the whole time; `None` if there are no devices or they disappeared.
     pub physical: Option<Physical>,
-    /// True where it ended before the time that was asked for.
+    /// True if the recording ended early.
     pub interrupted: bool,
-    /// Why recording had to end; `None` where it did not have to.
+    /// Why the recording had to end; `None` if it did not have to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Reasons to doubt the result.
+    /// Reasons why the result may mislead.
     pub caveats: Vec<Caveat>,
-    /// Where it ran.
+    /// The machine.
     pub environment: Environment,
 }

@@ -1,39 +1,39 @@
-//! Rounds of a suite that repeats its loads until they agree: the part of its findings that is drawn.
+//! Findings of suites that repeat their workloads in rounds until they are steady: the part shown as a chart.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far the rounds came, and which of them count.
+/// The rounds measured, and those that count.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundsFindings {
-    /// Rounds that are complete.
+    /// Number of complete rounds.
     pub rounds: u32,
-    /// True where everything tracked is steady in the window.
+    /// True if all tracked workloads are steady in the window.
     pub steady: bool,
-    /// The rounds that count; `None` below five.
+    /// The rounds that count; `None` if there are fewer than five.
     pub window: Option<RoundsWindow>,
-    /// What has to be steady.
+    /// The tracked workloads, which must be steady.
     pub tracked: Vec<TrackedRounds>,
 }
 
-/// Rounds that count, from the first to the last.
+/// The rounds that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundsWindow {
-    /// The first of them, from 1.
+    /// First round, from 1.
     pub first_round: u32,
-    /// The last of them.
+    /// Last round.
     pub last_round: u32,
 }
 
 impl RoundsWindow {
-    /// True for the rounds that count.
+    /// True if a round counts.
     #[must_use]
     pub fn contains(&self, round: u32) -> bool {
         (self.first_round..=self.last_round).contains(&round)
     }
 }
 
-/// What is tracked by round.
+/// The value tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundsUnit {
@@ -45,26 +45,28 @@ pub enum RoundsUnit {
     LatencyNsMean,
 }
 
-/// A load that has to be steady, and what the rule of the SNIA Solid State Storage Performance Test
-/// Specification finds in the rounds that count.
+/// A workload that must be steady, judged by the rule of the SNIA Solid State Storage Performance Test
+/// Specification in the rounds that count.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TrackedRounds {
-    /// Share of reads, in percent; the rest are writes.
+    /// Percentage of reads; the rest are writes.
     pub read_percent: u32,
-    /// Size of its blocks.
+    /// Block size in bytes.
     pub block_bytes: u64,
-    /// What its values are.
+    /// The value tracked.
     pub unit: RoundsUnit,
-    /// The value of each complete round.
+    /// The value in each complete round.
     pub rounds: Vec<f64>,
     /// Mean of the rounds that count.
     pub mean: Option<f64>,
-    /// Largest less smallest of them, in percent of the mean; `None` of a mean of 0.
+    /// Range of the rounds that count (maximum minus minimum), in percent of the mean; `None` if the mean is
+    /// 0.
     pub range_percent: Option<f64>,
-    /// Rise of the least-squares line through them, in percent of the mean; `None` of a mean of 0.
+    /// Rise of the least-squares line through the rounds that count, in percent of the mean; `None` if the
+    /// mean is 0.
     pub rise_percent: Option<f64>,
-    /// The ends of this line: in the first round that counts and in the last.
+    /// Values of this line in the first and the last round that count.
     pub line: Option<[f64; 2]>,
-    /// True where both are within their bounds.
+    /// True if range and rise are within their bounds.
     pub steady: Option<bool>,
 }

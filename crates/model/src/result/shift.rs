@@ -1,16 +1,17 @@
-//! A target that comes to another level.
+//! Performance shifts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A lasting change of what a target gives: burst credits that run out, a cache that fills, a throttle
-/// that sets in, a neighbour that comes or goes.
+/// A lasting change of the target's performance: burst credits run out, a cache fills, throttling begins, or
+/// another user of the device comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PerformanceShift {
-    /// When it was seen, in seconds since measuring began; of a search since the search began.
+    /// Time of detection, in seconds since the measurement or the search began.
     pub at_seconds: f64,
-    /// IOPS before it, back to the change before; of a search at the depth that showed it.
+    /// IOPS before the shift, back to the previous one. In a search, IOPS at the queue depth that showed the
+    /// shift.
     pub before_iops: f64,
-    /// IOPS after it, up to the next change.
+    /// IOPS after the shift, up to the next one.
     pub after_iops: f64,
 }

@@ -1,4 +1,4 @@
-//! What one step measured.
+//! Results of a step.
 
 use super::{
     BlockTrace, CpuUse, DatabaseResult, Estimate, FioResult, LatencyBands, LatencySummary,
@@ -8,85 +8,84 @@ use crate::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one direction (read, write or sync) did during a step.
+/// Results of one direction (read, write or sync) in a step.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DirectionResult {
     /// I/Os completed without error.
     pub ios: u64,
-    /// Bytes moved by them.
+    /// Bytes transferred by these I/Os.
     pub bytes: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// I/Os completed that moved fewer bytes than asked (end of file, signals).
+    /// Completed I/Os that transferred fewer bytes than requested (end of file, signals).
     pub short: u64,
     /// I/Os completed per second.
     pub iops: Estimate,
-    /// Bytes moved per second.
+    /// Bytes transferred per second.
     pub bytes_per_sec: f64,
-    /// Service time: submission to completion, both ends inside.
+    /// Service time, from submission to completion, including the time of the system call.
     pub service_ns: LatencySummary,
-    /// Response time from the intended start, where arrivals were scheduled.
+    /// Response time, from the intended start to completion; only in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_ns: Option<LatencySummary>,
     /// All service times.
     pub service_histogram: Histogram,
-    /// All response times, where arrivals were scheduled.
+    /// All response times; only in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_histogram: Option<Histogram>,
 }
 
-/// What one worker did during a step.
+/// Results of one worker in a step.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkerResult {
-    /// Job the worker belonged to, from 0.
+    /// Number of the worker's job, from 0.
     pub job: u32,
     /// Number of the worker, from 0.
     pub worker: u32,
-    /// I/Os completed, all directions.
+    /// I/Os completed in all directions.
     pub ios: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// I/Os failed.
+    /// I/Os that failed.
     pub errors: u64,
-    /// Time average of the I/Os it had outstanding.
+    /// Queue depth achieved: time average of the worker's I/Os outstanding.
     #[serde(rename = "depth_achieved")]
     pub queue_depth_achieved: f64,
     /// I/Os completed per second.
     pub iops: f64,
 }
 
-/// What one of several jobs did during a step.
+/// Results of one of several jobs in a step.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct JobResult {
-    /// What the job was: `randread 4 KiB depth 32`.
+    /// Short description of the job: `randread 4 KiB depth 32`.
     pub name: String,
-    /// Length of its own measurement, in seconds; `None` in results of versions that did not keep it.
+    /// Duration of the job's measurement, in seconds; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Depth asked, over the job's workers.
+    /// Queue depth requested, over the job's workers.
     #[serde(rename = "depth")]
     pub queue_depth: u32,
-    /// Time average of the job's I/Os outstanding.
+    /// Queue depth achieved: time average of the job's I/Os outstanding.
     #[serde(rename = "depth_achieved")]
     pub queue_depth_achieved: f64,
-    /// Reads; `None` where none was made.
+    /// Reads; `None` if there were none.
     pub read: Option<DirectionResult>,
-    /// Writes; `None` where none was made.
+    /// Writes; `None` if there were none.
     pub write: Option<DirectionResult>,
-    /// Explicit cache flushes; `None` where none was made.
+    /// Explicit cache flushes (fsync); missing if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<DirectionResult>,
-    /// The job's figures over time; empty in results of versions that did not keep them.
+    /// The job's figures over time; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<IntervalPoint>,
 }
 
-/// Figures of one interval of a step or a search. Intervals lengthen in long runs, so a series never has
-/// more than a fixed number of them. As JSON about 220 bytes, and those of [`LatencyBands`] for each
-/// direction.
+/// Figures of one interval of a step or a search. Long runs have longer intervals, so a series never exceeds
+/// a fixed number of them. In JSON, about 220 bytes plus the [`LatencyBands`] of each direction.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IntervalPoint {
-    /// End of the interval, in seconds since measuring began.
+    /// End of the interval, in seconds since the measurement began.
     pub at_seconds: f64,
     /// Length of the interval, in seconds.
     pub seconds: f64,
@@ -108,18 +107,18 @@ pub struct IntervalPoint {
     /// Sum of the service times of flushes, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sync_latency_sum_ns: u64,
-    /// Largest service time of reads and writes, in nanoseconds.
+    /// Maximum service time of reads and writes, in nanoseconds.
     pub latency_max_ns: u64,
-    /// Time average of the I/Os outstanding.
+    /// Queue depth achieved: time average of the I/Os outstanding.
     #[serde(rename = "depth")]
     pub queue_depth: f64,
-    /// Time average of the depth asked, in a search for a depth.
+    /// Time average of the queue depth requested, in a search that varies the queue depth.
     #[serde(rename = "depth_asked", default, skip_serializing_if = "Option::is_none")]
     pub queue_depth_asked: Option<f64>,
-    /// Time average of the arrival rate asked, in I/Os per second, in a search for a rate.
+    /// Time average of the arrival rate requested, in I/Os per second, in a search that varies the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_asked_iops: Option<f64>,
-    /// Service times of reads; empty in results of versions that did not keep them.
+    /// Service times of reads; missing in results of older versions.
     #[serde(default, skip_serializing_if = "LatencyBands::is_empty")]
     pub read_bands: LatencyBands,
     /// Service times of writes.
@@ -141,7 +140,7 @@ impl IntervalPoint {
         if self.seconds > 0.0 { (self.reads + self.writes) as f64 / self.seconds } else { 0.0 }
     }
 
-    /// Mean service time of reads and writes, in nanoseconds; 0 where none completed.
+    /// Mean service time of reads and writes, in nanoseconds; 0 if none completed.
     #[must_use]
     pub fn latency_mean_ns(&self) -> f64 {
         let ios = self.reads + self.writes;
@@ -149,7 +148,7 @@ impl IntervalPoint {
         if ios == 0 { 0.0 } else { sum as f64 / ios as f64 }
     }
 
-    /// Joins the interval that follows this one to it.
+    /// Extends this interval by the one that follows it.
     pub fn append(&mut self, next: &Self) {
         let seconds = self.seconds + next.seconds;
         if seconds > 0.0 {
@@ -180,64 +179,65 @@ impl IntervalPoint {
     }
 }
 
-/// What one step measured.
+/// Results of a step.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct StepResult {
-    /// What the step was: `randread 4 KiB depth 32`.
+    /// Short description of the step: `randread 4 KiB depth 32`.
     pub label: String,
-    /// Depth asked, over all workers.
+    /// Queue depth requested, over all workers.
     #[serde(rename = "depth")]
     pub queue_depth: u32,
-    /// Time average of the I/Os outstanding, measured by integration, not by Little's law.
+    /// Queue depth achieved: time average of the I/Os outstanding, measured by integration, not by Little's
+    /// law.
     #[serde(rename = "depth_achieved")]
     pub queue_depth_achieved: f64,
-    /// Arrival rate asked, in I/Os per second, where arrivals were scheduled.
+    /// Arrival rate requested, in I/Os per second, in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_iops: Option<f64>,
-    /// Length of the measurement, in seconds; ramp time is not in it.
+    /// Duration of the measurement, in seconds, without the ramp.
     pub seconds: f64,
-    /// When measuring began, RFC 3339 in UTC; `None` in results of versions that did not keep it.
+    /// Start of the measurement, RFC 3339 in UTC; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<String>,
-    /// Reads; `None` where none was made.
+    /// Reads; `None` if there were none.
     pub read: Option<DirectionResult>,
-    /// Writes; `None` where none was made.
+    /// Writes; `None` if there were none.
     pub write: Option<DirectionResult>,
-    /// Explicit cache flushes (fsync); `None` where none was made.
+    /// Explicit cache flushes (fsync); missing if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<DirectionResult>,
-    /// Each job alone, where there is more than one.
+    /// Results of each job, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobResult>,
-    /// Each worker alone.
+    /// Results of each worker.
     pub workers: Vec<WorkerResult>,
-    /// What the devices under the target did.
+    /// I/O of the devices under the target.
     pub physical: Option<Physical>,
     /// Processor time.
     pub cpu: CpuUse,
-    /// The load's figures over time.
+    /// The workload's figures over time.
     pub series: Vec<IntervalPoint>,
-    /// Performance shifts within the series, beyond chance.
+    /// Performance shifts within the series that are not explained by chance.
     #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
     pub shifts: Vec<PerformanceShift>,
-    /// The machine's figures over time.
+    /// Samples of the machine over time.
     #[serde(default)]
     pub system: Vec<SystemPoint>,
-    /// What came of checking the data, in a step that verifies. Its reads are in no other figure.
+    /// Result of verification, in a step that verifies. Its reads are not in any other figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyResult>,
-    /// What a database did, where the load went through one.
+    /// Results of the database, if the workload ran through one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<Box<DatabaseResult>>,
-    /// What fio reported, where the step was read from its output.
+    /// Results reported by fio, if the step was read from its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<Box<FioResult>>,
-    /// What the block layer saw meanwhile, where it was traced.
+    /// Block layer trace, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<BlockTrace>>,
 }
 
-/// Reads and writes of a step as one.
+/// Reads and writes of a step together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepTotal {
     /// I/Os per second.
@@ -246,22 +246,22 @@ pub struct StepTotal {
     pub bytes_per_sec: f64,
     /// Mean service time, in nanoseconds.
     pub mean_ns: f64,
-    /// Largest service time, in nanoseconds.
+    /// Maximum service time, in nanoseconds.
     pub max_ns: u64,
 }
 
 impl StepResult {
-    /// Reads and writes, as far as there are any.
+    /// Returns the results of reads and writes that are there.
     pub fn moved(&self) -> impl Iterator<Item = &DirectionResult> {
         self.read.iter().chain(&self.write)
     }
 
-    /// Reads, writes and flushes, as far as there are any.
+    /// Returns the results of reads, writes and flushes that are there.
     pub fn directions(&self) -> impl Iterator<Item = &DirectionResult> {
         self.moved().chain(&self.sync)
     }
 
-    /// Reads and writes as one; `None` where none was completed.
+    /// Returns reads and writes together; `None` if none completed.
     #[must_use]
     pub fn total(&self) -> Option<StepTotal> {
         let moved: Vec<&DirectionResult> = self.moved().filter(|d| d.ios > 0).collect();
@@ -281,14 +281,13 @@ impl StepResult {
         self.moved().map(|d| d.ios).sum()
     }
 
-    /// Reads and writes that failed, and syncs.
+    /// Reads, writes and flushes that failed.
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.directions().map(|d| d.errors).sum()
     }
 
-    /// True where no read, write or flush was completed, none failed, and no data was checked: nothing
-    /// was measured.
+    /// True if nothing was measured: no read, write or flush completed or failed, and no data was verified.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let ended = |d: &DirectionResult| d.ios + d.errors;
@@ -296,13 +295,13 @@ impl StepResult {
         self.directions().map(ended).sum::<u64>() == 0 && !checked
     }
 
-    /// Units of data that are not as they were written.
+    /// Verification units with wrong data.
     #[must_use]
     pub fn corrupted(&self) -> u64 {
         self.verify.as_ref().map_or(0, |verify| verify.corrupted)
     }
 
-    /// Bytes moved, both directions.
+    /// Bytes read and written.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.moved().map(|d| d.bytes).sum()

@@ -1,4 +1,4 @@
-//! What a suite measured: its steps with their places, its tables, and what it makes of them.
+//! Results of a suite: its steps, their places in the suite, tables, and conclusions.
 
 use super::{
     Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, PerformanceShift, RunDocument,
@@ -12,52 +12,49 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Where a step stands in its suite.
+/// The place of a step in its suite.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StepPlace {
-    /// Tells the step from every other one of its suite, the same in every run of the suite with
-    /// the same options: `readrand 8k 16 users`.
+    /// Identifies the step in its suite. It is the same in every run of the suite with the same options:
+    /// `readrand 8k 16 users`.
     pub key: String,
-    /// Part of the suite the step belongs to: `readrand`, `precondition`, `rounds`.
+    /// Phase of the suite that the step belongs to: `readrand`, `precondition`, `rounds`.
     pub phase: String,
-    /// Round of a part that goes in rounds, from 1.
+    /// Round of a phase with rounds, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
 }
 
 impl StepPlace {
-    /// Phase of steps that only make the target ready, and measure nothing.
+    /// Phase of steps that only prepare the target and measure nothing.
     pub const INIT: &str = "init";
 }
 
-/// What a search within a suite found.
+/// Result of a search within a suite.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SearchResult {
-    /// Bounds searched under.
+    /// The limits of the search.
     pub limits: Vec<Limit>,
     /// The capacity.
     pub answer: Answer,
-    /// The knee of the curve, where it has one.
+    /// The knee of the curve, if there is one.
     pub knee: Option<Knee>,
-    /// Points measured, by rising depth.
+    /// Measured points, in ascending order of queue depth or rate.
     pub curve: Vec<CurvePoint>,
-    /// The search over time, between its points as well; empty in results of versions that did not keep
-    /// it.
+    /// The search over time, including the time between its points; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<IntervalPoint>,
-    /// Performance shifts that the search lived through; answer and curve are those after the
-    /// last.
+    /// Performance shifts during the search. The answer and the curve are from after the last one.
     #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
     pub shifts: Vec<PerformanceShift>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
-    /// The machine's figures over the whole search; empty in results of versions that did not keep
-    /// them.
+    /// Samples of the machine over the whole search; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub system: Vec<SystemPoint>,
 }
 
-/// What came of a step.
+/// The result of a step of a suite.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuiteOutcome {
@@ -67,31 +64,31 @@ pub enum SuiteOutcome {
     Search(Box<SearchResult>),
 }
 
-/// One step of a suite.
+/// A step of a suite.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SuiteStepResult {
-    /// Where it stands.
+    /// Place of the step in the suite.
     #[serde(flatten)]
     pub place: StepPlace,
-    /// When it began, RFC 3339 in UTC.
+    /// Start, RFC 3339 in UTC.
     pub started: String,
-    /// How often the run had been taken up again before it.
+    /// Number of times the run had been resumed before this step.
     #[serde(default)]
     pub part: u32,
-    /// What was asked; of a search the load at depth 1.
+    /// The step requested; for a search, the workload at queue depth 1.
     pub asked: Step,
-    /// What came of it.
+    /// The result.
     pub result: SuiteOutcome,
-    /// Reasons to doubt its figures.
+    /// Reasons why the figures may mislead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
-    /// True where the user ended it before its time.
+    /// True if the user interrupted the step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
 }
 
 impl SuiteStepResult {
-    /// The figures of a step that is no search.
+    /// Returns the result of a step that is not a search.
     #[must_use]
     pub fn step(&self) -> Option<&StepResult> {
         match &self.result {
@@ -100,7 +97,7 @@ impl SuiteStepResult {
         }
     }
 
-    /// What a search found.
+    /// Returns the result of a search.
     #[must_use]
     pub fn search(&self) -> Option<&SearchResult> {
         match &self.result {
@@ -110,15 +107,15 @@ impl SuiteStepResult {
     }
 }
 
-/// A value in a table, with what it is: text and spreadsheets show it each in their way.
+/// A table value with its kind, which text and spreadsheets format differently.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
-    /// Nothing to show.
+    /// Empty.
     Empty,
-    /// Words.
+    /// Text.
     Text(String),
-    /// A number of things.
+    /// A number without a unit.
     Count(u64),
     /// I/Os per second.
     Iops(f64),
@@ -128,39 +125,39 @@ pub enum Cell {
     SizeBytes(u64),
     /// A latency in nanoseconds.
     LatencyNs(f64),
-    /// A share in percent.
+    /// A percentage.
     Percent(f64),
-    /// How many times one figure is of another.
+    /// Ratio of two figures.
     Ratio(f64),
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TableColumn {
-    /// Its heading.
+    /// Heading.
     pub title: String,
-    /// True for words, which stand left; figures stand right.
+    /// True for text, which is aligned to the left. Figures are aligned to the right.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub words: bool,
 }
 
-/// Rows of figures under headings.
+/// A table.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Table {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Its columns; the first one tells the rows apart.
+    /// Columns. The first one identifies the rows.
     pub columns: Vec<TableColumn>,
-    /// Its rows, with a cell for each column.
+    /// Rows, with one cell per column.
     pub rows: Vec<Vec<Cell>>,
-    /// What has to be known to read it, a sentence each.
+    /// Notes for the reader, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Table {
-    /// A table without rows. Headings that begin with `#` are of columns of words, and shown without
-    /// it.
+    /// Creates a table without rows. A heading that begins with `#` is for a column of text, and is shown
+    /// without the `#`.
     #[must_use]
     pub fn new(title: impl Into<String>, headings: &[&str]) -> Self {
         let column = |heading: &&str| TableColumn {
@@ -179,76 +176,76 @@ impl Table {
     }
 }
 
-/// A table a suite closes with.
+/// A table at the end of a suite.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuiteTable {
-    /// The classic table of the suite's steps, made of their figures.
+    /// The classic table of the suite, made from the figures of its steps.
     Classic,
-    /// A table of the suite's own.
+    /// A table that the suite defines.
     Own(Table),
 }
 
-/// What a suite makes of its steps.
+/// Conclusions of a suite.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Conclusion {
-    /// The verdict: its first sentence stands alone in lists, the others say more.
+    /// The verdict. Lists show only its first sentence; the others explain it.
     pub verdict: Vec<String>,
-    /// Its tables.
+    /// Tables.
     pub tables: Vec<SuiteTable>,
-    /// The figures the verdict rests on, for programs; each suite documents its own.
+    /// The figures that the verdict is based on, for programs. Each suite documents its own.
     pub findings: Value,
 }
 
-/// Which suite ran, and how it was asked.
+/// The suite and its options.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SuiteAsked {
-    /// Its name; the path of one of the user's own.
+    /// Name of the suite; for a suite file of the user, its path.
     pub name: String,
-    /// Options that were typed, as they were typed, and those drawn for the run.
+    /// Options as typed, and those chosen at random for the run.
     pub options: BTreeMap<String, String>,
 }
 
 impl SuiteAsked {
-    /// The option that tells the text of a file of the user's own from another one.
+    /// The option with a digest of the user's suite file, to detect changes.
     pub const CONTENT: &str = "content";
 }
 
-/// A step of a plan that has not run.
+/// A planned step, not yet run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PlannedStep {
-    /// Where it stands.
+    /// Place of the step in the suite.
     #[serde(flatten)]
     pub place: StepPlace,
-    /// What is asked, in a few words.
+    /// Short description of the step.
     pub label: String,
-    /// Time it takes, in seconds; `None` where it ends when its bytes are moved.
+    /// Duration in seconds; `None` if the step ends after a number of bytes.
     pub seconds: Option<f64>,
-    /// Bytes it writes; `None` where it writes what the target takes in its time.
+    /// Bytes to write; `None` if the number depends on the target's speed.
     pub written_bytes: Option<u64>,
 }
 
-/// The document of `iogauge suite … --dry-run`: the longest course a suite can take.
+/// The document of `iogauge suite … --dry-run`: the longest course that the suite can take.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SuitePlanDocument {
-    /// Format word with version: [`super::SUITE_PLAN_FORMAT`].
+    /// Name and version of the format: [`super::SUITE_PLAN_FORMAT`].
     pub format: String,
-    /// Which suite, and how asked.
+    /// The suite and its options.
     pub suite: SuiteAsked,
-    /// What it would run on.
+    /// The target.
     pub target: TargetFacts,
-    /// Its steps, in order.
+    /// The steps, in order.
     pub steps: Vec<PlannedStep>,
-    /// Time of those steps whose time is known, in seconds.
+    /// Total duration of the steps whose duration is known, in seconds.
     pub seconds: f64,
-    /// Bytes written by those steps whose bytes are known.
+    /// Total bytes written by the steps for which the number is known.
     pub written_bytes: u64,
-    /// Time of the steps that write what the target takes, in seconds.
+    /// Total duration of the steps whose written bytes depend on the target's speed, in seconds.
     pub writing_seconds: f64,
 }
 
 impl SuitePlanDocument {
-    /// A plan with its sums.
+    /// Creates a plan and computes its totals.
     #[must_use]
     pub fn new(suite: SuiteAsked, target: TargetFacts, steps: Vec<PlannedStep>) -> Self {
         let writing = steps.iter().filter(|step| step.written_bytes.is_none());
@@ -267,38 +264,36 @@ impl SuitePlanDocument {
 /// The document of `iogauge suite`.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SuiteDocument {
-    /// Format, version, run, target; the load is [`SuiteAsked`] with a `label`.
+    /// Format, version, run, target. The workload has a `label` and [`SuiteAsked`].
     #[serde(flatten)]
     pub head: Head,
-    /// Which suite, and how asked.
+    /// The suite and its options.
     pub suite: SuiteAsked,
     /// Steps in the order they ran.
     pub steps: Vec<SuiteStepResult>,
-    /// What it makes of them.
+    /// Conclusions.
     #[serde(flatten)]
     pub conclusion: Conclusion,
-    /// Steps of the plan that were not run: the suite ended before them, or the user did.
+    /// Planned steps that did not run, because the suite or the user ended the run before them.
     pub steps_left: u32,
-    /// How often the run was taken up again after an interruption.
+    /// Number of times the run was resumed after an interruption.
     pub resumed: u32,
-    /// True where the run ended before its time.
+    /// True if the run ended early.
     pub interrupted: bool,
-    /// Reasons to doubt the result.
+    /// Reasons why the result may mislead.
     pub caveats: Vec<Caveat>,
-    /// Where it ran.
+    /// The machine.
     pub environment: Environment,
 }
 
 impl SuiteDocument {
-    /// The steps that measured at a fixed concurrency or rate: without searches, and without what only
-    /// made the target ready.
+    /// Returns the steps measured at a fixed concurrency or rate, without searches and preparation.
     pub fn measured(&self) -> impl Iterator<Item = (&SuiteStepResult, &StepResult)> {
         let measuring = self.steps.iter().filter(|step| step.place.phase != StepPlace::INIT);
         measuring.filter_map(|step| Some((step, step.step()?)))
     }
 
-    /// The steps as a run of steps, for formats that know no suites; searches are left out, and what
-    /// only made the target ready.
+    /// Converts the suite to a run, for formats without suites. Searches and preparation are left out.
     #[must_use]
     pub fn as_run(&self) -> RunDocument {
         let (asked, steps) =

@@ -1,13 +1,13 @@
-//! What the machine did beside the load: device counters, processor, memory, surroundings.
+//! Figures of the machine: device counters, processor time, environment.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a block device did over a span of time, from `/proc/diskstats`
-/// (kernel documentation, admin-guide/iostats).
+/// Counters of a block device over a period, from `/proc/diskstats` (kernel documentation,
+/// admin-guide/iostats).
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DeviceCounters {
-    /// Kernel name, `nvme0n1`.
+    /// Kernel name, such as `nvme0n1`.
     pub device: String,
     /// Reads completed.
     pub reads: u64,
@@ -17,66 +17,66 @@ pub struct DeviceCounters {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Time the device had at least one I/O outstanding, in nanoseconds.
+    /// Time with at least one I/O outstanding, in nanoseconds.
     pub busy_ns: u64,
     /// Cache flushes completed.
     pub flushes: u64,
-    /// Reads that the block layer joined to others before the device saw them.
+    /// Reads that the block layer merged with others before they reached the device.
     #[serde(default)]
     pub reads_merged: u64,
-    /// Writes that the block layer joined to others before the device saw them.
+    /// Writes that the block layer merged with others before they reached the device.
     #[serde(default)]
     pub writes_merged: u64,
-    /// Time the reads took, summed over them, in nanoseconds.
+    /// Sum of the times of all reads, in nanoseconds.
     #[serde(default)]
     pub read_time_ns: u64,
-    /// Time the writes took, summed over them, in nanoseconds.
+    /// Sum of the times of all writes, in nanoseconds.
     #[serde(default)]
     pub write_time_ns: u64,
-    /// Time the I/Os were outstanding, summed over them, in nanoseconds.
+    /// Sum of the times that all I/Os were outstanding, in nanoseconds.
     #[serde(default)]
     pub queue_time_ns: u64,
 }
 
-/// What the devices under the target did during a run, beside what the load asked for.
+/// I/O of the devices under the target during a run, whoever caused it.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Physical {
-    /// Reads completed by all the devices.
+    /// Reads completed by all devices.
     pub reads: u64,
-    /// Writes completed by all the devices.
+    /// Writes completed by all devices.
     pub writes: u64,
-    /// Bytes read by all the devices.
+    /// Bytes read by all devices.
     pub read_bytes: u64,
-    /// Bytes written by all the devices.
+    /// Bytes written by all devices.
     pub write_bytes: u64,
-    /// Physical bytes over logical bytes, reads and writes together; 1 where each byte asked for
-    /// reached a device once, 0 where a cache or hole answered. `None` where nothing was asked.
+    /// Physical bytes divided by logical bytes, reads and writes together. 1 if each requested byte reached a
+    /// device once, 0 if a cache or a hole served all of them. `None` if nothing was requested.
     pub ratio_to_logical: Option<f64>,
-    /// Each device alone.
+    /// Each device.
     pub devices: Vec<DeviceCounters>,
 }
 
-/// Processor time over a run.
+/// Processor time of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// User time of this process over the wall time, in percent of one processor.
+    /// User time of this process divided by wall time, in percent of one processor.
     pub user_percent: f64,
-    /// System time of this process over the wall time, in percent of one processor.
+    /// System time of this process divided by wall time, in percent of one processor.
     pub system_percent: f64,
-    /// Processor time of this process per I/O, in nanoseconds; 0 where there was no I/O.
+    /// Processor time of this process per I/O, in nanoseconds; 0 if there was no I/O.
     pub ns_per_io: f64,
-    /// Busy share of the whole machine, in percent of all processors.
+    /// Busy time of the machine, in percent of all processors.
     pub machine_percent: f64,
-    /// Share of the machine's time the hypervisor gave to others, in percent.
+    /// Time that the hypervisor gave to other machines, in percent.
     pub steal_percent: f64,
-    /// Share of the machine's time spent idle with I/O outstanding, in percent.
+    /// Idle time with I/O outstanding, in percent.
     pub iowait_percent: f64,
-    /// Share of the time in which a worker was ready to run and had no processor, in percent, mean
-    /// over the workers; 0 where the kernel does not tell.
+    /// Time in which a worker was ready to run and had no processor, in percent, averaged over the workers; 0
+    /// if the kernel does not report it.
     #[serde(default)]
     pub wait_percent: f64,
-    /// Of the time of this process what its workers polled for the next arrival with nothing else to do, in
-    /// percent of one processor; 0 in a closed loop.
+    /// Time that the workers spent polling for the next arrival with nothing else to do, in percent of one
+    /// processor. It is part of the process's time. 0 in a closed loop.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub polled_percent: f64,
 }
@@ -87,14 +87,14 @@ fn is_zero(percent: &f64) -> bool {
 }
 
 impl CpuUse {
-    /// User and system time that was not spent polling for an arrival, in percent of one processor.
+    /// User and system time without polling for arrivals, in percent of one processor.
     #[must_use]
     pub fn busy_percent(&self) -> f64 {
         (self.user_percent + self.system_percent - self.polled_percent).max(0.0)
     }
 }
 
-/// Where a run took place.
+/// The machine that a run took place on.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Environment {
     /// Version of iogauge.
@@ -105,12 +105,12 @@ pub struct Environment {
     pub kernel: String,
     /// Processor model.
     pub cpu_model: String,
-    /// Processors this process may use.
+    /// Number of processors that this process may use.
     pub cpus: u32,
     /// Physical memory, in bytes.
     pub memory_bytes: u64,
-    /// Clock latencies were read from: `tsc`, `monotonic` or `virtual`.
+    /// Clock used for latencies: `tsc`, `monotonic` or `virtual`.
     pub clock: String,
-    /// Hypervisor or container noticed, `none` otherwise.
+    /// Hypervisor or container detected; `none` otherwise.
     pub virtualization: String,
 }

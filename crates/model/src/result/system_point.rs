@@ -1,9 +1,9 @@
-//! One sample of the machine over time, and samples joined.
+//! Samples of the machine over time, and how they are merged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One sample of the machine; rates and shares over the time since the sample before.
+/// A sample of the machine. Rates and percentages cover the time since the previous sample.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SystemPoint {
     /// Seconds since sampling began.
@@ -16,9 +16,9 @@ pub struct SystemPoint {
     pub read_bytes_per_sec: f64,
     /// Physical bytes written per second.
     pub write_bytes_per_sec: f64,
-    /// Mean busy share of the devices, in percent.
+    /// Busy time of the devices in percent, averaged over the devices.
     pub busy_percent: f64,
-    /// Busy share of the machine, in percent of all processors.
+    /// Busy time of the machine, in percent of all processors.
     pub cpu_percent: f64,
     /// Time taken by the hypervisor, in percent.
     pub steal_percent: f64,
@@ -28,29 +28,28 @@ pub struct SystemPoint {
     pub memory_available_bytes: u64,
     /// Dirty page cache, in bytes.
     pub dirty_bytes: u64,
-    /// Processor time by kind; this and what follows is not in results of versions that did not keep it.
+    /// Processor time by kind. This field and the following ones are missing in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuKinds>,
-    /// What the scheduler had to do.
+    /// Activity of the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Tasks>,
     /// Memory by kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryKinds>,
-    /// Pages that moved between memory and devices; `None` where the kernel does not count them.
+    /// Paging between memory and devices; `None` if the kernel does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<Paging>,
-    /// Each whole device alone; those that lie on others are listed, too, and are not in the sums
-    /// above.
+    /// Each whole device. Devices made of others are listed too, but are not in the sums above.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePoint>,
 }
 
-/// How the processors' time was shared out, in percent of all processors (`proc_stat(5)`). With the
-/// steal and I/O wait of the point the kinds make 100 %.
+/// Processor time by kind, in percent of all processors (`proc_stat(5)`). Together with the sample's steal
+/// and I/O wait, the kinds sum to 100 %.
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuKinds {
-    /// Programs, reniced ones included, without guests.
+    /// Programs, including niced ones, without guests.
     pub user_percent: f64,
     /// The kernel.
     pub system_percent: f64,
@@ -58,83 +57,83 @@ pub struct CpuKinds {
     pub irq_percent: f64,
     /// Deferred work of interrupts.
     pub softirq_percent: f64,
-    /// Guests of this machine's own hypervisor.
+    /// Guests of this machine's hypervisor.
     pub guest_percent: f64,
     /// Idle with no I/O outstanding.
     pub idle_percent: f64,
 }
 
-/// What the scheduler had to do (`proc_stat(5)`).
+/// Activity of the scheduler (`proc_stat(5)`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Tasks {
-    /// Tasks running or ready to run at the moment of the sample, the one that samples left out.
+    /// Tasks running or ready to run at the time of the sample, without the sampling one.
     pub runnable: f64,
-    /// Tasks waiting for I/O at the moment of the sample.
+    /// Tasks waiting for I/O at the time of the sample.
     pub blocked: f64,
-    /// Switches from one task to another per second, all processors together.
+    /// Context switches per second, over all processors.
     pub context_switches_per_sec: f64,
-    /// Interrupts per second, all processors together.
+    /// Interrupts per second, over all processors.
     pub interrupts_per_sec: f64,
 }
 
 /// Memory by kind, in bytes (`proc_meminfo(5)`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct MemoryKinds {
-    /// Used for nothing.
+    /// Unused.
     pub free_bytes: u64,
     /// Page cache and buffers.
     pub cached_bytes: u64,
-    /// Page cache on its way to a device.
+    /// Page cache being written to a device.
     pub writeback_bytes: u64,
     /// Swap in use.
     pub swap_used_bytes: u64,
 }
 
-/// Pages that moved between memory and devices (`proc_vmstat(5)`).
+/// Paging between memory and devices (`proc_vmstat(5)`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Paging {
-    /// Bytes read from all block devices of the machine per second (`pgpgin`).
+    /// Bytes read per second from all block devices of the machine (`pgpgin`).
     pub in_bytes_per_sec: f64,
-    /// Bytes written to all block devices of the machine per second (`pgpgout`).
+    /// Bytes written per second to all block devices of the machine (`pgpgout`).
     pub out_bytes_per_sec: f64,
     /// Bytes read from swap per second.
     pub swap_in_bytes_per_sec: f64,
     /// Bytes written to swap per second.
     pub swap_out_bytes_per_sec: f64,
-    /// Page faults per second that had to wait for a device.
+    /// Page faults per second that waited for a device.
     pub major_faults_per_sec: f64,
 }
 
-/// One block device over the time of a sample, as `iostat -x` tells it (kernel documentation,
+/// A block device over the time of a sample, with the figures of `iostat -x` (kernel documentation,
 /// admin-guide/iostats).
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DevicePoint {
-    /// Kernel name, `nvme0n1`.
+    /// Kernel name, such as `nvme0n1`.
     pub device: String,
     /// Reads completed per second.
     pub reads_per_sec: f64,
     /// Writes completed per second.
     pub writes_per_sec: f64,
-    /// Cache flushes completed per second; 0 on kernels before 5.5, which do not tell.
+    /// Cache flushes completed per second; 0 on kernels before 5.5, which do not report them.
     pub flushes_per_sec: f64,
     /// Bytes read per second.
     pub read_bytes_per_sec: f64,
     /// Bytes written per second.
     pub write_bytes_per_sec: f64,
-    /// Mean time of a read from queue to completion, in nanoseconds, of a clock of milliseconds; `None`
-    /// where none completed.
+    /// Mean time of a read from queue to completion, in nanoseconds, from a clock with a resolution of
+    /// milliseconds; `None` if no read completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_await_ns: Option<f64>,
-    /// The same of a write.
+    /// Mean time of a write, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_await_ns: Option<f64>,
-    /// I/Os outstanding, mean over the time.
+    /// Mean number of I/Os outstanding.
     pub queue_depth: f64,
-    /// Share of the time with an I/O outstanding, in percent.
+    /// Time with an I/O outstanding, in percent.
     pub busy_percent: f64,
 }
 
-/// Weights of two spans of time that follow each other.
+/// Weights of two consecutive periods.
 #[derive(Debug, Clone, Copy)]
 struct Weights {
     first: f64,
@@ -152,7 +151,7 @@ impl Weights {
         first * self.first + second * self.second
     }
 
-    /// The mean of values of single I/Os, of which there were so many a second.
+    /// Returns the mean of two values per I/O, weighted by the number of I/Os of each period.
     fn mean_of_ios(
         self,
         (first, first_rate): (Option<f64>, f64),
@@ -169,8 +168,8 @@ impl Weights {
 }
 
 impl SystemPoint {
-    /// Joins the sample that follows this one to it; this one began at `begun_seconds`. Rates and shares
-    /// are weighted by time; memory is that of the scarcer moment.
+    /// Merges the sample that follows this one into it. This one began at `begun_seconds`. Rates and
+    /// percentages are averaged, weighted by time. Of memory, the scarcer value is kept.
     pub fn append(&mut self, begun_seconds: f64, next: &Self) {
         let weights =
             Weights::of(self.at_seconds - begun_seconds, next.at_seconds - self.at_seconds);

@@ -1,4 +1,4 @@
-//! What was measured, as documents have it.
+//! The target as documents describe it.
 
 use super::DeviceFacts;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What was measured. `kind` tells the kinds apart.
+/// What was measured. `kind` is the kind of target.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TargetFacts {
@@ -16,16 +16,16 @@ pub enum TargetFacts {
     Real(RealTarget),
     /// A database.
     Database(Box<DatabaseTarget>),
-    /// The devices of this machine, recorded beside a load that iogauge did not issue.
+    /// The devices of this machine, recorded while another program issued the I/O.
     System {
-        /// The devices that were typed.
+        /// The devices as typed.
         name: String,
-        /// Every layer of devices: `dm-0 on sda`.
+        /// All layers of devices: `dm-0 on sda`.
         chain: String,
     },
     /// A file with results of fio.
     Fio(FioTarget),
-    /// A target in a form that this version does not know.
+    /// A target in a format that this version does not know.
     #[serde(untagged)]
     Other(Value),
 }
@@ -34,15 +34,15 @@ pub enum TargetFacts {
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SimulatedTarget {
-    /// Its specification as typed: `sim:channels=8,service=100us`.
+    /// The specification as typed: `sim:channels=8,service=100us`.
     pub name: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// I/Os served at once.
+    /// Number of I/Os served concurrently.
     pub channels: u32,
     /// Mean service time of a read, in nanoseconds.
     pub service_ns: u64,
-    /// Seed of its service times.
+    /// Seed of the service times.
     pub seed: u64,
 }
 
@@ -50,15 +50,15 @@ pub struct SimulatedTarget {
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RealTarget {
-    /// TARGET as typed.
+    /// The target as typed.
     pub name: String,
     /// Size of all parts, in bytes.
     pub size_bytes: u64,
     /// The files and block devices.
     pub parts: Vec<PartFacts>,
-    /// The block device under each part, where there is one.
+    /// The block device under each part, if there is one.
     pub devices: Vec<DeviceFacts>,
-    /// Every layer of devices: `loop3 on vda1 on vda`; empty where no block device lies under the target.
+    /// All layers of devices: `loop3 on vda1 on vda`. Empty if there is no block device under the target.
     pub chain: String,
 }
 
@@ -66,29 +66,29 @@ pub struct RealTarget {
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartFacts {
-    /// Its path.
+    /// Path.
     pub path: String,
     /// `file` or `block_device`.
     pub kind: PartKind,
     /// True for a file that iogauge made.
     pub made_by_iogauge: bool,
-    /// First byte that is used.
+    /// First byte used.
     pub base_bytes: u64,
-    /// Bytes that are used.
+    /// Number of bytes used.
     pub size_bytes: u64,
-    /// Smallest unit that the device under it addresses, in bytes.
+    /// Smallest unit that the device under the part can address, in bytes.
     pub logical_block_bytes: u32,
     /// Alignment of memory for direct I/O, in bytes.
     pub dio_mem_align_bytes: u32,
     /// Alignment of offsets and lengths for direct I/O, in bytes.
     pub dio_offset_align_bytes: u32,
-    /// File system that the file lies on; `null` for a device.
+    /// File system of the file; `null` for a device.
     pub file_system: Option<String>,
-    /// Number of the block device under it, as `major:minor`.
+    /// Number of the block device under the part, as `major:minor`.
     pub device: Option<String>,
 }
 
-/// What a part of a target is.
+/// The kind of a part of a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
@@ -105,31 +105,31 @@ pub enum PartKind {
 pub struct DatabaseTarget {
     /// URL and name of the database.
     pub name: String,
-    /// Its URL with settings, without a password.
+    /// URL with settings, without a password.
     pub url: String,
-    /// Where it is, the same however it was typed; `null` in documents of versions that did not keep it.
+    /// Location of the database, independent of how it was typed; `null` in documents of older versions.
     pub place: Option<String>,
     /// Name of the database.
     pub database: String,
-    /// Kind of database: the first word of its URL.
+    /// Kind of database: the scheme of its URL.
     pub backend: String,
-    /// The software and its version: `SQLite 3.50.2`.
+    /// Name and version of the software: `SQLite 3.50.2`.
     pub software: String,
     /// Size of a block, in bytes.
     pub block_bytes: u64,
-    /// Size of its data, without the log, in bytes.
+    /// Size of the data without the log, in bytes.
     pub size_bytes: u64,
-    /// Size of its log, in bytes.
+    /// Size of the log, in bytes.
     pub log_bytes: u64,
-    /// Settings that matter to a result, as the database reports them.
+    /// Settings that affect the result, as the database reports them.
     pub settings: BTreeMap<String, String>,
-    /// What a crash may lose, where a commit does not wait for its log.
+    /// What a crash may lose, if commits do not wait for the log.
     pub may_lose: Option<String>,
     /// Number of globals.
     pub globals: u64,
-    /// Subscripts of all globals.
+    /// Number of subscripts of all globals.
     pub subscripts: u64,
-    /// Every layer of devices under it; empty where it is on another machine.
+    /// All layers of devices under the database; empty if it is on another machine.
     pub chain: String,
 }
 
@@ -139,17 +139,17 @@ pub struct DatabaseTarget {
 pub struct FioTarget {
     /// Path of the file.
     pub path: String,
-    /// Version of fio that wrote it.
+    /// Version of fio that wrote the file.
     pub fio_version: String,
-    /// The system that the results are of, as named in the import.
+    /// The system that the results are from, as named in the import.
     pub system: String,
-    /// Digest that tells its content from other content.
+    /// Digest of the file's content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
 
 impl TargetFacts {
-    /// The target in the user's words; of a file with results of fio its path.
+    /// Returns the target as typed; for results of fio, the path of the file.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -165,7 +165,7 @@ impl TargetFacts {
         }
     }
 
-    /// The database, where it is one.
+    /// Returns the database, if the target is one.
     #[must_use]
     pub fn database(&self) -> Option<&DatabaseTarget> {
         match self {
@@ -174,7 +174,7 @@ impl TargetFacts {
         }
     }
 
-    /// The files and block devices, where the target has any.
+    /// Returns the files and block devices; empty for other targets.
     #[must_use]
     pub fn parts(&self) -> &[PartFacts] {
         match self {
@@ -183,7 +183,7 @@ impl TargetFacts {
         }
     }
 
-    /// The system that an import names.
+    /// Returns the system that an import names.
     #[must_use]
     pub fn imported_system(&self) -> Option<&str> {
         match self {

@@ -1,32 +1,32 @@
-//! What the block layer saw of a load: requests as the device had them, and how long it had each.
+//! Block layer traces: requests as the device received them, and the time it took for each.
 
 use super::LatencySummary;
 use crate::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a sector, the unit in which the block layer counts whatever the device.
+/// Size of a sector, the unit of the block layer for all devices.
 const SECTOR_BYTES: u64 = 512;
 
-/// What the block layer saw of the devices under the target while a window was measured.
+/// Block layer trace of the devices under the target during a window.
 ///
-/// Requests are counted where they complete within the window, as I/Os are. Others who use the
-/// devices are in it.
+/// A request is counted if it completes within the window, as I/Os are. Requests of other users of the
+/// devices are included.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockTrace {
     /// Length of the window, in seconds.
     pub seconds: f64,
-    /// Read requests; `None` where there was none.
+    /// Read requests; `None` if there were none.
     pub read: Option<TracedRequests>,
-    /// Write requests; `None` where there was none.
+    /// Write requests; `None` if there were none.
     pub write: Option<TracedRequests>,
-    /// Cache flushes; `None` where there was none.
+    /// Cache flushes; `None` if there were none.
     pub flush: Option<TracedRequests>,
-    /// Requests completed whose begin is not known: they are in no other figure. One of two that were
-    /// under way at the same place at once is such a request.
+    /// Completed requests whose start is not known. They are not in any other figure. One of two requests in
+    /// flight for the same place at the same time is such a request.
     #[serde(default)]
     pub unmatched: u64,
-    /// Where on each device its reads and writes went.
+    /// Location of the reads and writes on each device.
     pub devices: Vec<TracedDevice>,
 }
 
@@ -35,24 +35,23 @@ pub struct BlockTrace {
 pub struct TracedRequests {
     /// Requests completed.
     pub requests: u64,
-    /// Bytes moved by them.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// How many there were of each size, by rising size; empty for flushes.
+    /// Number of requests of each size, in ascending order; empty for flushes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<RequestSize>,
-    /// Time from when the driver was given a request to its completion. The interval of the mean is
-    /// the mean itself: counts tell nothing of how much requests depend on each other.
+    /// Time from when the driver received a request to its completion. The mean has no interval (both ends
+    /// are the mean), because counts do not show how much requests depend on each other.
     pub device_ns: LatencySummary,
     /// All of these times.
     pub device_histogram: Histogram,
-    /// What the device took of the time of each I/O; `None` where requests and I/Os of the load do
-    /// not stand one for one.
+    /// The device's part of the time of each I/O; `None` if requests and I/Os do not correspond one to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<IoTime>,
 }
 
 impl TracedRequests {
-    /// Requests of these sizes that took these times.
+    /// Creates the figures from the sizes and times of requests.
     #[must_use]
     pub fn new(sizes: Vec<RequestSize>, device_histogram: Histogram) -> Self {
         let bytes = sizes.iter().map(|size| size.bytes.saturating_mul(size.requests));
@@ -67,13 +66,13 @@ impl TracedRequests {
         }
     }
 
-    /// Mean bytes of a request; 0 where there was none.
+    /// Mean size of a request in bytes; 0 if there were none.
     #[must_use]
     pub fn mean_bytes(&self) -> f64 {
         if self.requests > 0 { self.bytes as f64 / self.requests as f64 } else { 0.0 }
     }
 
-    /// Time of the device, summed over the requests, in nanoseconds.
+    /// Sum of the device times of all requests, in nanoseconds.
     #[must_use]
     pub fn device_time_ns(&self) -> f64 {
         self.device_histogram.sum_ns() as f64
@@ -83,35 +82,35 @@ impl TracedRequests {
 /// Requests of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RequestSize {
-    /// Bytes of each.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
 }
 
 impl RequestSize {
-    /// So many requests of so many sectors.
+    /// Creates the entry for a size in sectors.
     #[must_use]
     pub fn of_sectors(sectors: u64, requests: u64) -> Self {
         Self { bytes: sectors.saturating_mul(SECTOR_BYTES), requests }
     }
 }
 
-/// The mean time of an I/O of the load, and what of it was the device's.
+/// The mean time of an I/O of the workload, and the device's part of it.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IoTime {
-    /// I/Os of the load in the window.
+    /// I/Os of the workload in the window.
     pub ios: u64,
     /// Mean service time of an I/O, in nanoseconds.
     pub mean_ns: f64,
-    /// Mean time the device took for it, in nanoseconds: its request, and the flushes that belong to
+    /// Mean time that the device took for an I/O, in nanoseconds: its request and the flushes that belong to
     /// it.
     pub device_ns: f64,
 }
 
 impl IoTime {
-    /// Mean time of an I/O on its way to the device and back, in nanoseconds: system call, file
-    /// system, block layer, waits for room in the queue, and the wake-up at the end.
+    /// Mean time of an I/O outside the device, in nanoseconds: system call, file system, block layer, waits
+    /// for room in the queue, and the wake-up at the end.
     #[must_use]
     pub fn path_ns(&self) -> f64 {
         (self.mean_ns - self.device_ns).max(0.0)
@@ -124,27 +123,27 @@ impl IoTime {
     }
 }
 
-/// Where on a device its reads and writes went, in the order in which the driver was given them.
+/// Location of the reads and writes on a device, in the order in which the driver received them.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TracedDevice {
-    /// Kernel name: `nvme0n1`.
+    /// Kernel name, such as `nvme0n1`.
     pub device: String,
-    /// First byte touched, from the begin of the whole device.
+    /// First byte accessed, from the start of the whole device.
     pub first_byte: u64,
-    /// Byte behind the last one touched.
+    /// End of the last access: the byte after it.
     pub end_byte: u64,
-    /// Requests that another one preceded.
+    /// Number of requests that have a predecessor.
     pub followed: u64,
-    /// Of these, the ones that began where the one before ended.
+    /// Number of these that started where their predecessor ended.
     pub sequential: u64,
-    /// Mean distance from the end of a request to the begin of the next, in bytes; 0 between
-    /// sequential ones.
+    /// Mean distance from the end of a request to the start of the next one, in bytes; 0 if all are
+    /// sequential.
     pub jump_bytes_mean: f64,
 }
 
 impl TracedDevice {
-    /// What was seen of a device, in sectors: the first and the one behind the last, and the distances
-    /// of `followed` requests from the one before, summed.
+    /// Creates the figures from sectors: the first sector and the one after the last, and the distances of
+    /// `followed` requests from their predecessors, summed.
     #[must_use]
     pub fn of_sectors(
         device: String,
@@ -163,13 +162,13 @@ impl TracedDevice {
         }
     }
 
-    /// Bytes from the first touched to the last.
+    /// Bytes from the first to the last access.
     #[must_use]
     pub fn span_bytes(&self) -> u64 {
         self.end_byte.saturating_sub(self.first_byte)
     }
 
-    /// Share of the requests that began where the one before ended, from 0 to 1.
+    /// Share of the requests that started where their predecessor ended, from 0 to 1.
     #[must_use]
     pub fn sequential_share(&self) -> f64 {
         if self.followed > 0 { self.sequential as f64 / self.followed as f64 } else { 0.0 }
@@ -195,7 +194,7 @@ mod tests {
     fn device_and_path_make_the_whole() {
         let io = IoTime { ios: 1, mean_ns: 100.0, device_ns: 80.0 };
         assert!((io.path_ns() - 20.0).abs() < 1e-9 && (io.device_share() - 0.8).abs() < 1e-9);
-        // Two clocks may differ by a little.
+        // Two clocks may differ slightly.
         let over = IoTime { device_ns: 101.0, ..io };
         assert_eq!((over.path_ns(), over.device_share()), (0.0, 1.0));
     }

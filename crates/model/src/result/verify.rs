@@ -1,4 +1,4 @@
-//! What came of checking the data of a step.
+//! Results of the verification of a step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,62 +8,62 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum VerifyFault {
-    /// It differs from what was written, which is known.
+    /// It differs from the data written, which is known.
     Corrupt {
-        /// Bytes that differ.
+        /// Number of bytes that differ.
         differing_bytes: u64,
-        /// The first of them, from the beginning of the unit.
+        /// First of these bytes, from the start of the unit.
         first_byte: u64,
-        /// The one bit that differs, where there is only one: 0 is the lowest of its byte.
+        /// The bit that differs, if there is only one; 0 is the lowest bit of the byte.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bit: Option<u32>,
     },
-    /// Its header is there and destroyed.
+    /// Its header is damaged.
     HeaderDamaged,
-    /// It has no header: other data, or nothing.
+    /// It has no header: other data, or none.
     NoHeader {
-        /// True where all of it is zeros.
+        /// True if the whole unit is zeros.
         zeros: bool,
     },
-    /// It begins with one write and goes on with another.
+    /// It starts with the data of one write and continues with that of another.
     Torn {
-        /// Which write of the unit it begins with.
+        /// Number of the write that it starts with.
         sequence: u32,
-        /// Where that ends, from the beginning of the unit.
+        /// End of this write's data, from the start of the unit.
         from_byte: u64,
-        /// Which write of the unit the rest is of; `None` for one that is not known.
+        /// Number of the write that the rest is from; `None` if unknown.
         rest_sequence: Option<u32>,
     },
-    /// It is the unit of another place.
+    /// It belongs to another location.
     Misplaced {
-        /// Where it belongs.
+        /// The offset it belongs to.
         of_offset_bytes: u64,
-        /// File or device of the target it belongs to, from 0, where that is another one.
+        /// Number of the file or device of the target that it belongs to, from 0, if it is another one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of_part: Option<u32>,
     },
-    /// It is of an earlier write of the unit than the last one that was acknowledged.
+    /// It is from an earlier write than the last acknowledged one.
     Stale {
-        /// Which write of the unit it is.
+        /// Number of the write that it is from.
         sequence: u32,
-        /// Which it ought to be.
+        /// Number of the last acknowledged write.
         expected_sequence: u32,
     },
-    /// It is of another run: what this one wrote is not there.
+    /// It is from another run; the data written by this run is missing.
     OtherRun {
-        /// Number of that run.
+        /// Number of the other run.
         run: u64,
     },
-    /// Its header is of another algorithm or length.
+    /// Its header has another algorithm or length.
     OtherFormat {
-        /// Algorithm, by fio's word; `None` for one that is not known.
+        /// Algorithm, by its name in fio; `None` if unknown.
         algorithm: Option<String>,
         /// Length of the unit, in bytes.
         length_bytes: u32,
     },
     /// It could not be read.
     Unreadable {
-        /// Error number; 0 where the file ended.
+        /// Error number; 0 if the file ended.
         errno: i32,
     },
 }
@@ -120,12 +120,12 @@ impl fmt::Display for VerifyFault {
     }
 }
 
-/// A unit that is not as it was written.
+/// A unit with wrong data.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyFinding {
-    /// File or device.
+    /// Path of the file or device.
     pub path: String,
-    /// Where the unit begins in it.
+    /// Offset of the unit.
     pub offset_bytes: u64,
     /// Length of the unit.
     pub length_bytes: u64,
@@ -133,39 +133,39 @@ pub struct VerifyFinding {
     pub reason: VerifyFault,
 }
 
-/// How far a check came.
+/// How the verification ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyEnd {
-    /// To its end.
+    /// It was completed.
     #[default]
     Complete,
-    /// To the first finding, as was asked.
+    /// It ended at the first finding, as requested.
     Fatal,
-    /// To where it was interrupted, which may be before it began.
+    /// It was interrupted, possibly before it started.
     Interrupted,
-    /// Nothing was to be read back, as was asked.
+    /// It was not requested.
     NotAsked,
 }
 
-/// What came of checking the data of a step.
+/// Result of the verification of a step.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyResult {
-    /// How content was proven, by fio's words.
+    /// The algorithm, by its name in fio.
     pub algorithm: String,
-    /// Units judged; one that was read again counts again.
+    /// Number of units verified. A unit that was read again counts again.
     pub units: u64,
-    /// Bytes judged.
+    /// Number of bytes verified.
     pub bytes: u64,
-    /// Units that were written and could not be judged: several writes were under way at once, or
-    /// one of them failed.
+    /// Units written that could not be verified, because several writes were in flight at once or a write
+    /// failed.
     pub unjudged: u64,
-    /// Units that are not as they were written.
+    /// Units with wrong data.
     pub corrupted: u64,
-    /// Time the check took behind the step's own, in seconds; 0 where the step's reads were checked.
+    /// Time of the verification after the step, in seconds; 0 if the reads of the step itself were verified.
     pub seconds: f64,
-    /// How far it came.
+    /// How the verification ended.
     pub end: VerifyEnd,
-    /// The first of those that are not as written, at most 16.
+    /// The first units with wrong data, at most 16.
     pub findings: Vec<VerifyFinding>,
 }

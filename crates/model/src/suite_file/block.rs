@@ -1,4 +1,4 @@
-//! Tables of the file, with the line of everything in them.
+//! Parses the tables of a suite file, with line numbers.
 
 use super::{FileOption, OptionValues, SuiteFileError};
 use crate::limit::Limit;
@@ -7,23 +7,23 @@ use memchr::memchr_iter;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Longest name of a step or job.
+/// Maximum length of the name of a step or job.
 const MOST_NAME_CHARS: usize = 60;
-/// Members of a table: several times as many as there are options.
+/// Maximum number of members of a table: several times the number of options.
 const MOST_MEMBERS: usize = 500;
 
-/// What a table stands for.
+/// The kind of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `[defaults]`: options alone.
+    /// `[defaults]`: only options.
     Defaults,
     /// `[[step]]`.
     Step,
-    /// One of a step's `jobs`: a name and options.
+    /// One of the `jobs` of a step: a name and options.
     Job,
 }
 
-/// A table as it was read.
+/// A parsed table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Block {
     pub line: usize,
@@ -31,7 +31,7 @@ pub(super) struct Block {
     pub key: Option<String>,
     pub runtime_ns: Option<u64>,
     pub ramp_ns: Option<u64>,
-    /// The ramp as a part of the runtime.
+    /// The ramp as a share of the runtime.
     pub ramp_share: Option<f64>,
     pub limits: Vec<Limit>,
     pub find: Vec<Limit>,
@@ -39,26 +39,26 @@ pub(super) struct Block {
     pub options: Vec<Listed>,
 }
 
-/// An option with its values: one, or those it unfolds to.
+/// An option with its values: one value, or the list that it expands to.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
     pub name: String,
     pub values: Vec<String>,
     pub is_list: bool,
     pub line: usize,
-    /// The option of the suite from which the values come.
+    /// The suite option that the values are from.
     pub from: Option<String>,
 }
 
 impl Listed {
-    /// The option with one of its values.
+    /// Returns the option with one of its values.
     pub(super) fn with(&self, value: &str) -> FileOption {
         let (name, from) = (self.name.clone(), self.from.clone());
         FileOption { name, value: value.to_owned(), line: self.line, from }
     }
 }
 
-/// A name with its value.
+/// A member of a table: name and value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member<'a> {
     pub name: &'a str,
@@ -66,7 +66,7 @@ pub(super) struct Member<'a> {
     value: &'a DeValue<'a>,
 }
 
-/// The text, the ends of its lines, and the values of the suite's options.
+/// Parses a suite file: its text, the ends of its lines, and the values of the suite's options.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     text: &'a str,
@@ -90,15 +90,15 @@ impl<'a> Reader<'a> {
         1 + self.line_ends.partition_point(|end| *end < at)
     }
 
-    /// The option of the suite that `$name` stands for, with its value; `None` for any other value.
+    /// Returns the suite option that `$name` refers to, and its value; `None` for any other value.
     fn reference<'t>(&self, value: &'t DeValue<'_>) -> Option<(&'t str, Option<&str>)> {
         let DeValue::String(text) = value else { return None };
         let name = text.strip_prefix('$')?;
         Some((name, self.values.get(name)?.as_deref()))
     }
 
-    /// The members of a table, in the order of the file, without those that stand for an option
-    /// without a value.
+    /// Returns the members of a table in the order of the file, without references to options that have no
+    /// value.
     pub(super) fn members<'t>(&self, table: &'t DeTable<'t>) -> Vec<Member<'t>> {
         let mut members: Vec<(usize, &str, &DeValue<'_>)> = table
             .iter()
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         SuiteFileError { line: member.line, reason: in_one_line(&format!("{name}: {reason}")) }
     }
 
-    /// A text, number or truth as the command line has it.
+    /// Returns a string, number or boolean as the command line has it.
     pub(super) fn value(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
         self.one_value(member, member.value)
     }
@@ -146,8 +146,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One value, or those of a list. An option of the suite stands for all values between its commas;
-    /// equal neighbours are then one value.
+    /// Returns one value, or the values of a list. A reference to a suite option stands for all values
+    /// between its commas; adjacent equal values then become one.
     fn values(&self, member: &Member<'_>) -> Result<Vec<String>, SuiteFileError> {
         let listed: Vec<&DeValue<'_>> = match member.value {
             DeValue::Array(list) => list.iter().map(Spanned::get_ref).collect(),
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Words for people.
+    /// Returns a text for display.
     pub(super) fn words(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
         match member.value {
             DeValue::String(_) => Ok(self.value(member)?.trim().to_owned()),
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tables of a list, each with its line.
+    /// Returns the tables of a list, each with its line.
     pub(super) fn tables<'t>(
         &self,
         member: &Member<'t>,
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         list.iter().map(one).collect()
     }
 
-    /// `seconds`, `ramp` or `limit`.
+    /// Parses `seconds`, `ramp` or `limit`.
     pub(super) fn time_or_limit(
         &self,
         member: &Member<'_>,
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         self.values(member)?.into_iter().map(read).collect()
     }
 
-    /// Reads a table.
+    /// Parses a table.
     pub(super) fn block(
         &self,
         table: &DeTable<'_>,

@@ -1,4 +1,4 @@
-//! What a suite says of itself: what it measures, and its options.
+//! The head of a suite file: description and options.
 
 use super::block::{Member, Reader};
 use super::{OptionValues, SuiteFileError};
@@ -6,13 +6,13 @@ use super::{OptionValues, SuiteFileError};
 /// An option of a suite.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SuiteOption {
-    /// Its name, without dashes.
+    /// Name, without dashes.
     pub name: String,
-    /// The word for its value in help texts; `None` for an option without value.
+    /// Placeholder of the value in the help; `None` for an option without a value.
     pub value: Option<String>,
-    /// Its value where none is typed; `None` where the suite decides.
+    /// Default value; `None` if the suite decides.
     pub default: Option<String>,
-    /// What it does, in one line.
+    /// The help text.
     pub help: String,
 }
 
@@ -38,24 +38,24 @@ impl SuiteOption {
     }
 }
 
-/// What a suite says of itself.
+/// The head of a suite file: description and options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SuiteHead {
-    /// What it measures, in one line.
+    /// What the suite measures, in one line.
     pub about: Option<String>,
-    /// How it proceeds, in a few sentences.
+    /// How the suite works, in a few sentences.
     pub help: Option<String>,
-    /// Its options.
+    /// The options.
     pub options: Vec<SuiteOption>,
-    /// Options of a short run on a simulated device, with which it is tested.
+    /// Options of a short run on a simulated device, used to test the suite.
     pub trial: Vec<(String, String)>,
 }
 
 impl SuiteHead {
-    /// Reads the head of a file.
+    /// Parses the head of a file.
     ///
     /// # Errors
-    /// Invalid TOML, or a value of another kind.
+    /// If the file is not valid TOML, or a value has the wrong type.
     pub fn parse(text: &str) -> Result<Self, SuiteFileError> {
         let none = OptionValues::new();
         let reader = Reader::new(text, &none);
@@ -81,7 +81,7 @@ impl SuiteHead {
         Ok(head)
     }
 
-    /// The options with their defaults.
+    /// Returns the options with their defaults.
     #[must_use]
     pub fn defaults(&self) -> OptionValues {
         self.options.iter().map(|option| (option.name.clone(), option.default.clone())).collect()

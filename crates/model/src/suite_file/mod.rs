@@ -1,7 +1,7 @@
-//! Suites as TOML files: what a suite says of itself, its options, and its steps.
+//! Suites as TOML files: description, options and steps.
 //!
-//! The suites that come with iogauge and those of users are the same files. Options of loads are kept
-//! as words: they are those of the command line, and its reader reads them.
+//! The suites that come with iogauge have the same format as those of users. Workload options are kept as
+//! strings: they are options of the command line, whose parser parses them.
 
 mod block;
 mod head;
@@ -14,95 +14,93 @@ use crate::units::parse_size_bytes;
 use block::{Block, Kind, Reader};
 use std::collections::BTreeMap;
 
-/// The values of a suite's options by their names; `None` for an option without a value.
+/// The values of a suite's options by name; `None` for an option without a value.
 pub type OptionValues = BTreeMap<String, Option<String>>;
 
-/// Steps a file may unfold to.
+/// Maximum number of steps that a file may expand to.
 const MOST_STEPS: usize = 1000;
-/// Jobs that the steps of a file may have together.
+/// Maximum number of jobs of all steps of a file.
 const MOST_JOBS: usize = 16_384;
 
-/// What is wrong with a file, and what would be right, in one line.
+/// An error in a file, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {reason}")]
 pub struct SuiteFileError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what would be valid.
     pub reason: String,
 }
 
 /// The steps of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteFile {
-    /// Size of a test file made for it, or how much of each device is used, in bytes.
+    /// Size of a new test file, or the part of each device to use, in bytes.
     pub size_bytes: Option<u64>,
-    /// Time to measure a step that has none of its own and does not end by itself, in nanoseconds.
+    /// Time to measure a step that has no time of its own and does not end by itself, in nanoseconds.
     pub runtime_ns: Option<u64>,
-    /// Time before it in which nothing is counted, in nanoseconds.
+    /// Ramp before this time, in which nothing is counted, in nanoseconds.
     pub ramp_ns: Option<u64>,
-    /// Its steps, at least one, each with a key of its own.
+    /// The steps, at least one. Their keys are unique.
     pub steps: Vec<FileStep>,
 }
 
-/// One step.
+/// A step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileStep {
     /// Line of its `[[step]]`, from 1.
     pub line: usize,
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
-    /// Tells the step from every other one: the `key` of the file, or the name with the values that were
-    /// chosen from lists.
+    /// Identifies the step: the `key` in the file, or the name with the values chosen from lists.
     pub key: String,
     /// Jobs that run together, at least one.
     pub jobs: Vec<FileJob>,
-    /// Its own time to measure, in nanoseconds; of a search the time it may take.
+    /// Its own time to measure, in nanoseconds; for a search, the time budget.
     pub runtime_ns: Option<u64>,
-    /// Its own time in which nothing is counted, in nanoseconds.
+    /// Its own ramp, in which nothing is counted, in nanoseconds.
     pub ramp_ns: Option<u64>,
-    /// What its latencies are held to.
+    /// Limits that the latencies are checked against.
     pub limits: Vec<Limit>,
-    /// Limits under which the capacity is searched; none where the load runs as it stands.
+    /// Limits of a search for the capacity; empty if the workload runs unchanged.
     pub find: Vec<Limit>,
 }
 
-/// One job of a step.
+/// A job of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileJob {
-    /// Its name, where it has one.
+    /// Name, if there is one.
     pub name: Option<String>,
-    /// Its options, defaults among them, each of them once.
+    /// Options including defaults, each of them once.
     pub options: Vec<FileOption>,
 }
 
-/// One option of a load.
+/// A workload option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOption {
-    /// Its name, with underscores: `rate_iops`.
+    /// Name, with underscores: `rate_iops`.
     pub name: String,
-    /// Its value.
     pub value: String,
     /// Line, from 1.
     pub line: usize,
-    /// The option of the suite from which the value comes.
+    /// The suite option that the value is from.
     pub from: Option<String>,
 }
 
 impl SuiteFile {
-    /// Reads a file whose options have their defaults.
+    /// Parses a file, with the defaults of its options.
     ///
     /// # Errors
-    /// As [`Self::with_options`].
+    /// The same as [`Self::with_options`].
     pub fn parse(text: &str) -> Result<Self, SuiteFileError> {
         Self::with_options(text, &SuiteHead::parse(text)?.defaults())
     }
 
-    /// Reads a file with the values of its options.
+    /// Parses a file, with these values of its options.
     ///
     /// # Errors
-    /// The first mistake: invalid TOML, a member that belongs elsewhere, a value of another kind, two
-    /// steps with the same key. Options of loads are not checked.
+    /// The first error: invalid TOML, a member in the wrong place, a value of the wrong type, or two steps
+    /// with the same key. Workload options are not checked.
     pub fn with_options(text: &str, values: &OptionValues) -> Result<Self, SuiteFileError> {
         let reader = Reader::new(text, values);
         let root = reader.document()?;
@@ -113,7 +111,7 @@ impl SuiteFile {
         let mut steps = Vec::new();
         for member in reader.members(&root) {
             match member.name {
-                // Read by [`SuiteHead::parse`].
+                // Parsed by [`SuiteHead::parse`].
                 "about" | "help" | "options" | "trial" => {}
                 "size" => {
                     let size = parse_size_bytes(&reader.value(&member)?);

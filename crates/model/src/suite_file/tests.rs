@@ -1,4 +1,4 @@
-//! Files that are right and files that are not.
+//! Valid and invalid suite files.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! From tables to steps: what defaults add, and what lists unfold to.
+//! Expands tables to steps: adds defaults, and makes a step for each combination of list values.
 
 use super::block::{Block, Listed};
 use super::{FileJob, FileOption, FileStep, MOST_JOBS, MOST_STEPS, SuiteFileError};
@@ -7,7 +7,7 @@ use super::{FileJob, FileOption, FileStep, MOST_JOBS, MOST_STEPS, SuiteFileError
 const SEARCHED: [&str; 8] =
     ["iodepth", "rate_iops", "rate", "number_ios", "io_size", "thinktime", "startdelay", "verify"];
 
-/// Adds the steps that a table stands for.
+/// Adds the steps that a table expands to.
 pub(super) fn unfold(
     step: &Block,
     defaults: &Block,
@@ -74,7 +74,7 @@ pub(super) fn unfold(
     Ok(())
 }
 
-/// One value of each list, in the order of the file: the last list changes fastest.
+/// Returns all combinations of one value per list, in the order of the file. The last list changes fastest.
 fn combinations(lists: &[&Listed]) -> Vec<Vec<FileOption>> {
     let mut all: Vec<Vec<FileOption>> = vec![Vec::new()];
     for list in lists {
@@ -87,7 +87,7 @@ fn combinations(lists: &[&Listed]) -> Vec<Vec<FileOption>> {
     all
 }
 
-/// `look-ups 8k 16 users`.
+/// Returns the key of a step: `look-ups 8k 16 users`.
 fn key(name: &str, chosen: &[FileOption]) -> String {
     let word = |option: &FileOption| match option.name.as_str() {
         "bs" => format!(" {}", option.value),
@@ -97,8 +97,8 @@ fn key(name: &str, chosen: &[FileOption]) -> String {
     chosen.iter().map(word).fold(name.to_owned(), |key, word| key + &word)
 }
 
-/// A text with the values of options in place of their names in braces, and `(s)` as `s` unless the
-/// last of them is 1.
+/// Replaces option names in braces by their values. After each replacement, `(s)` becomes `s`, or nothing if
+/// the value is 1.
 fn filled(text: &str, options: &[FileOption]) -> String {
     let mut filled = text.to_owned();
     for FileOption { name, value, .. } in options {
@@ -111,7 +111,7 @@ fn filled(text: &str, options: &[FileOption]) -> String {
     filled
 }
 
-/// Each option with one value: the chosen one of a list.
+/// Returns each option with one value; for a list, the chosen one.
 fn settled(options: &[Listed], chosen: &[FileOption]) -> Vec<FileOption> {
     let value = |option: &Listed| {
         let of_list = chosen.iter().find(|chosen| option.is_list && chosen.name == option.name);
@@ -136,7 +136,7 @@ fn jobs(step: &Block, of_step: &[FileOption]) -> Vec<FileJob> {
     step.jobs.iter().map(job).collect()
 }
 
-/// Users are workers.
+/// Renames `users` to `numjobs`: users are workers.
 fn renamed(mut options: Vec<FileOption>) -> Vec<FileOption> {
     for option in options.iter_mut().filter(|option| option.name == "users") {
         option.name = "numjobs".to_owned();
@@ -144,13 +144,13 @@ fn renamed(mut options: Vec<FileOption>) -> Vec<FileOption> {
     options
 }
 
-/// Options with those in front that they do not replace.
+/// Combines options with the defaults that they do not replace.
 fn over(defaults: &[Listed], own: &[Listed]) -> Vec<Listed> {
     let is_set = |option: &&Listed| own.iter().any(|o| family(&o.name) == family(&option.name));
     defaults.iter().filter(|option| !is_set(option)).chain(own).cloned().collect()
 }
 
-/// Options of which one replaces the other.
+/// Returns a common name for options that replace each other.
 fn family(name: &str) -> &str {
     match name {
         "blocksize" | "bssplit" | "bsrange" | "blocksize_range" => "bs",

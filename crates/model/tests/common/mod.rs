@@ -1,4 +1,4 @@
-//! Documents that earlier versions stored.
+//! Documents stored by earlier versions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every stored document, by version and name.
+/// Returns all stored documents with their paths.
 pub fn stored() -> Vec<(PathBuf, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/documents");
     let mut documents = Vec::new();

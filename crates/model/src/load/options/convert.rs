@@ -1,4 +1,4 @@
-//! What was typed as the load it means.
+//! Converts typed options to a workload.
 
 use super::typed::{Rates, Typed};
 use super::value::Span;
@@ -10,26 +10,26 @@ use crate::load::{
 use std::hash::{BuildHasher, RandomState};
 
 impl BlockSizes {
-    /// The sizes that `bs` asks for: `4k`, or `4k,8k` for reads and writes.
+    /// Parses a value of `bs`: `4k`, or `4k,8k` for reads and writes.
     ///
     /// # Errors
-    /// Where a size is wrong.
+    /// If a size is invalid.
     pub fn parse_bs(text: &str) -> Result<Self, LoadError> {
         Self::typed(row("bs"), text)
     }
 
-    /// The sizes that `bssplit` asks for: `4k/60:64k/40`, or two of them with a comma for reads and writes.
+    /// Parses a value of `bssplit`: `4k/60:64k/40`, or two splits separated by a comma for reads and writes.
     ///
     /// # Errors
-    /// Where a size or share is wrong.
+    /// If a size or share is invalid.
     pub fn parse_bssplit(text: &str) -> Result<Self, LoadError> {
         Self::typed(row("bssplit"), text)
     }
 
-    /// The sizes that `bsrange` asks for: `4k-64k`, or two of them with a comma for reads and writes.
+    /// Parses a value of `bsrange`: `4k-64k`, or two ranges separated by a comma for reads and writes.
     ///
     /// # Errors
-    /// Where a range is wrong.
+    /// If a range is invalid.
     pub fn parse_bsrange(text: &str) -> Result<Self, LoadError> {
         Self::typed(row("bsrange"), text)
     }
@@ -40,7 +40,7 @@ impl BlockSizes {
 }
 
 impl Typed {
-    /// Block sizes of reads and writes.
+    /// Returns the block sizes of reads and writes.
     #[must_use]
     pub fn block(&self) -> BlockSizes {
         let split = |direction: usize| {
@@ -51,7 +51,7 @@ impl Typed {
         if self.bs_unaligned { block.unaligned() } else { block }
     }
 
-    /// The load as it was typed, but for arrivals, where it goes and how much it does.
+    /// Returns the workload without arrivals, range (offset and size), and amount.
     #[must_use]
     pub fn shape(&self) -> Load {
         Load {
@@ -104,10 +104,10 @@ impl Typed {
         })
     }
 
-    /// Arrivals by `rate` or `rate_iops`, and the share of reads that goes with them.
+    /// Returns the arrivals from `rate` or `rate_iops`, and the percentage of reads that results.
     ///
     /// # Errors
-    /// Both options, or a mixed load with a rate for one direction only.
+    /// If both options are set, or if a mixed workload has a rate for only one direction.
     pub fn arrivals(&self) -> Result<(Option<Arrivals>, u32), LoadError> {
         let is_set = |rates: &Rates| rates.both.is_some() || rates.each.iter().any(Option::is_some);
         let block = self.block();
@@ -145,14 +145,14 @@ impl Typed {
         Ok((rate_iops.map(|rate_iops| Arrivals { rate_iops, process }), read_percent))
     }
 
-    /// True where shares of a file are asked, which take its size.
+    /// True if an option is a percentage of the file size, which must then be known.
     #[must_use]
     pub fn has_shares(&self) -> bool {
         let is_share = |span: &Span| matches!(span, Span::Percent(_));
         self.size.iter().chain([&self.offset, &self.offset_increment]).any(is_share)
     }
 
-    /// First byte that a clone may touch of a file of this size.
+    /// Returns the first byte that a clone may access in a file of `whole_bytes`.
     #[must_use]
     pub fn offset_bytes(&self, whole_bytes: u64, clone: u32) -> u64 {
         let step = if self.offset_align > 0 { self.offset_align } else { self.block().alignment() };
@@ -164,7 +164,8 @@ impl Typed {
         bytes(self.offset).saturating_add(increment)
     }
 
-    /// Whole blocks of a share of this many bytes; all of the bytes where they were typed as such.
+    /// Returns the bytes of a span: a percentage is rounded down to whole blocks, a number of bytes is
+    /// unchanged.
     #[must_use]
     pub fn blocks_of(&self, span: Span, whole_bytes: u64) -> u64 {
         match (span, span.of(whole_bytes)) {
@@ -173,7 +174,7 @@ impl Typed {
         }
     }
 
-    /// Bytes the target has to have for `size` behind the last offset; `None` for all there are.
+    /// Returns the bytes that the target needs for `size` after the last offset; `None` for all there are.
     #[must_use]
     pub fn target_bytes(&self) -> Option<u64> {
         let clone = self.numjobs.saturating_sub(1);
@@ -181,11 +182,11 @@ impl Typed {
         Some(size.saturating_add(self.offset_bytes(0, clone)))
     }
 
-    /// The load these options mean on a target whose parts have these sizes; without parts, shares of
-    /// them are left out. `engine` is what was chosen for the target.
+    /// Returns the workload for a target whose parts have these sizes. Without parts, percentages are left
+    /// out. `engine` is the engine chosen for the target.
     ///
     /// # Errors
-    /// Options that do not go together.
+    /// If options contradict each other.
     pub fn load(&self, engine: EngineKind, parts_bytes: &[u64]) -> Result<Load, LoadError> {
         self.check_companions()?;
         let whole = parts_bytes.first().copied();
@@ -217,8 +218,8 @@ impl Typed {
         Ok(load)
     }
 
-    /// The seed: the one typed, that of every run, or where runs are not to repeat a new one, which
-    /// readers of JSON that know no integers keep.
+    /// Returns the seed: the one typed, the fixed default, or, if runs are not to repeat, a random one of 53
+    /// bits, which JSON readers without integers preserve.
     fn seed(&self) -> u64 {
         self.randseed.unwrap_or_else(|| match self.randrepeat || self.allrandrepeat {
             true => Load::default().seed,

@@ -1,11 +1,11 @@
 //! Arithmetic in values: `(8*1024)`, `(2^10)k`, `4*$ncpus`.
 
-/// Deeper nesting than anybody writes.
+/// Maximum nesting depth, deeper than anybody writes.
 const DEEPEST: u32 = 32;
 
-/// Evaluates `+ - * / % ^` and parentheses over numbers. `unit` gives the factor of the letters
-/// behind a number or a parenthesis; `None` for letters that are no unit. Returns `None` where the
-/// text is no such expression or its value is no number.
+/// Evaluates `+ - * / % ^` and parentheses over numbers. `unit` returns the factor of the letters after a
+/// number or a parenthesis, or `None` if they are not a unit. Returns `None` if the text is not an expression
+/// or its value is not finite.
 pub fn evaluate(text: &str, unit: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     let mut parser = Parser { rest: text, unit, depth: 0 };
     let value = parser.sum()?;

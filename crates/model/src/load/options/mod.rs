@@ -1,8 +1,8 @@
-//! The options of a load: one table of rows.
+//! The workload options: one table of rows.
 //!
-//! A row of [`ROWS`] says everything there is to know of an option: its names and help, how its value is
-//! read into [`Typed`], and how a [`Load`] shows it. The command line, suite files, job files in and out,
-//! and suggested commands all walk these rows. To add an option, add a row.
+//! A row of [`ROWS`] has everything about an option: its names and help, how its value is parsed into
+//! [`Typed`], and how it is formatted from a [`Load`]. The command line, suite files, job files (read and
+//! written) and suggested commands all use these rows. To add an option, add a row.
 
 mod convert;
 mod expression;
@@ -19,63 +19,63 @@ pub use value::{Dialect, KbBase, Span, Value, Wrong};
 
 use crate::load::Load;
 
-/// Takes an option's value.
+/// Parses and stores the value of an option.
 pub type Setter = fn(&mut Typed, &Value<'_>) -> Result<(), Wrong>;
-/// The value by which a load has an option; `None` where the option does not apply to it.
+/// Formats the value of an option of a workload; `None` if the option does not apply to it.
 pub type Shower = fn(&Load) -> Option<String>;
 
-/// Jobs, files of a job, and workers there may be.
+/// Maximum number of jobs, of files per job, and of workers.
 pub const MOST: u32 = 4096;
 
-/// What becomes of an option on the command line and in suite files.
+/// How the command line and suite files treat an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnLine {
-    /// It is in the help.
+    /// The option is accepted and is in the help.
     Shown,
-    /// It is taken, for users of fio, and not in the help.
+    /// The option is accepted, for users of fio, but is not in the help.
     Hidden,
-    /// It is refused: what says the same, with a hint.
+    /// The option is refused. The string has the alternative, with a hint.
     Refused(&'static str),
-    /// A command has it for all jobs together; beside that it is refused.
+    /// The option belongs to the command and applies to all jobs. It is refused for a single job.
     OfCommand(&'static str),
 }
 
-/// An option of a load.
+/// A workload option.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadOption {
-    /// Its name, with underscores: fio's, where fio has it.
+    /// The name, with underscores: fio's name if fio has the option.
     pub name: &'static str,
-    /// Its other names.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// What its value is called in the help.
+    /// The placeholder of the value in the help.
     pub value: &'static str,
-    /// What it does, in one line.
+    /// The help text.
     pub help: &'static str,
-    /// The value it has on the command line where it is not typed; empty for none.
+    /// The default value on the command line; empty for none.
     pub default: &'static str,
-    /// True where its name alone means `=1`.
+    /// True if the name alone means `=1`.
     pub is_flag: bool,
-    /// What becomes of it on the command line.
+    /// How the command line treats the option.
     pub on_line: OnLine,
-    /// Options that it cannot stand beside.
+    /// Options that cannot be combined with this one.
     pub conflicts: &'static [&'static str],
-    /// An option it means nothing without, with a value for the hint.
+    /// The option that this one needs to have an effect, with a value for the hint.
     pub requires: Option<&'static str>,
-    /// Reads its value.
+    /// Parses the value.
     pub set: Setter,
-    /// Shows it.
+    /// Formats the value.
     pub show: Shower,
 }
 
 impl LoadOption {
-    /// The value by which a load has this option; `None` where it has the default, or the option does
-    /// not apply.
+    /// Returns the value of this option for a workload; `None` if it is the default or if the option does not
+    /// apply.
     #[must_use]
     pub fn shown(&self, load: &Load) -> Option<String> {
         (self.show)(load).filter(|text| text != self.default)
     }
 
-    /// True where another option cannot stand beside it.
+    /// True if the two options cannot be combined.
     #[must_use]
     pub fn conflicts_with(&self, other: &str) -> bool {
         self.conflicts.contains(&other)
@@ -83,7 +83,7 @@ impl LoadOption {
     }
 }
 
-/// The row of a name or alias; dashes count as underscores.
+/// Returns the row of a name or alias. Dashes count as underscores.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static LoadOption> {
     let is_name = |known: &str| {
@@ -93,10 +93,10 @@ pub fn find(name: &str) -> Option<&'static LoadOption> {
     ROWS.iter().find(|row| is_name(row.name) || row.aliases.iter().any(|alias| is_name(alias)))
 }
 
-/// The row of a name, at compile time.
+/// Returns the row of a name, at compile time.
 ///
 /// # Panics
-/// Where there is no such row.
+/// If there is no such row.
 #[must_use]
 pub const fn row(name: &str) -> &'static LoadOption {
     let mut index = 0;
@@ -123,9 +123,9 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     true
 }
 
-/// The name that differs least from a mistyped one, if any comes near.
+/// Returns the name closest to a mistyped one, if any is close.
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer than every name by more than the difference allowed.
+    // Such a name exceeds every known name by more than the distance allowed.
     if name.len() > 64 {
         return None;
     }
@@ -133,7 +133,7 @@ pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&
     (closest.0 <= 1 + name.len() / 4).then_some(closest.1)
 }
 
-/// Letters to insert, remove or replace (Levenshtein's distance).
+/// Returns the Levenshtein distance: the number of characters to insert, remove or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

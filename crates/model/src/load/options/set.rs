@@ -1,4 +1,4 @@
-//! Setters that a row cannot hold in a line.
+//! Setters too long for a row of the table.
 
 use super::MOST;
 use super::typed::{Rates, Typed};
@@ -7,20 +7,20 @@ use crate::load::{BlockSplit, Distribution, EngineKind, Rw};
 
 type Set = Result<(), Wrong>;
 
-/// Most files that a message names.
+/// Maximum number of files named in a message.
 const MOST_SUGGESTED: usize = 8;
-/// Most percentiles of a list in fio.
+/// Maximum length of fio's list of percentiles.
 const MOST_PERCENTILES: usize = 20;
-/// Largest block an I/O may have.
+/// The largest block of an I/O.
 const LARGEST_BLOCK_BYTES: u64 = 1 << 30;
 
-/// Puts a value in its place.
+/// Stores a value.
 pub(super) fn put<T>(place: &mut T, value: T) -> Set {
     *place = value;
     Ok(())
 }
 
-/// A number from 1 up to the most there may be.
+/// Checks that a number is from 1 to `most`.
 pub(super) fn from_1(number: u32, most: u32) -> Result<u32, Wrong> {
     if (1..=most).contains(&number) {
         Ok(number)
@@ -69,7 +69,7 @@ pub(super) fn bsrange(o: &mut Typed, value: &Value<'_>) -> Set {
             return Err(Wrong::value(format!("\"{text}\" is not a range; hint: use 4k-64k")));
         };
         let (a, b) = (number(least, value.dialect)?, number(most, value.dialect)?);
-        // fio puts the ends in order.
+        // fio sorts the two sizes.
         let (a, b) = if o.dialect == Dialect::Iogauge { (a, b) } else { (a.min(b), a.max(b)) };
         let plain = format!("{a}-{b}");
         *own = Some(BlockSplit::parse_range(&plain)?);
@@ -113,7 +113,7 @@ pub(super) fn verify(o: &mut Typed, value: &Value<'_>) -> Set {
 
 pub(super) fn verify_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
-    // fio fills in offsets, reads files, and strings several patterns together.
+    // fio also inserts offsets, reads files, and concatenates patterns.
     if text.contains('%') || text.starts_with('\'') || text.trim_matches('"').contains('"') {
         let why = "a pattern is one run of bytes; hint: use 0xaa55 or \"text\"";
         return Err(Wrong::unsupported(why));
@@ -170,14 +170,14 @@ pub(super) fn random_distribution(o: &mut Typed, value: &Value<'_>) -> Set {
     Ok(())
 }
 
-/// A last zone without a size takes what the others leave.
+/// Completes a last zone without a size: it gets the rest of the target.
 fn zones(text: &str) -> String {
     let Some(open) = text.strip_suffix('/') else { return text.to_owned() };
     let sizes = open.split(':').filter_map(|zone| zone.split_once('/')?.1.parse::<f64>().ok());
     format!("{open}/{}", 100.0 - sizes.sum::<f64>())
 }
 
-/// One rate, or those of reads and writes; `number` reads each.
+/// Parses one rate, or one each for reads and writes. `number` parses a single rate.
 pub(super) fn rates(
     own: &mut Rates,
     value: &Value<'_>,
@@ -196,7 +196,7 @@ pub(super) fn rates(
     Ok(())
 }
 
-/// Splits a list at colons; `\:` is a colon within a path.
+/// Splits a list at colons. `\:` is a colon within a path.
 pub(super) fn paths(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
     let text = value.word()?;
     let mut list = Vec::new();
@@ -230,7 +230,7 @@ pub(super) fn filename(o: &mut Typed, value: &Value<'_>) -> Set {
     Ok(())
 }
 
-/// What is wrong with a second line of files, and the one line that would be right.
+/// Returns the error for a second line of files, with the one line that would replace both.
 fn second_filename(first: &[String], second: &[String]) -> String {
     let mut all: Vec<&String> = first.iter().collect();
     all.extend(second.iter().filter(|name| !first.contains(name)));
@@ -292,7 +292,7 @@ pub(super) fn ioengine(o: &mut Typed, value: &Value<'_>) -> Set {
     put(&mut o.engine, EngineKind::parse(value.word()?, value.dialect)?)
 }
 
-/// A chunk beyond every block is the block.
+/// A chunk that exceeds 32 bits is larger than any block: 0 stands for the whole block.
 pub(super) fn compress_chunk(o: &mut Typed, value: &Value<'_>) -> Set {
     put(&mut o.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
 }

@@ -1,32 +1,32 @@
-//! How a load shows its options.
+//! Formats the options of a workload.
 
 use crate::load::{
     BlockSizes, CpuPolicy, Distribution, EngineKind, Load, Modifier, SyncMode, Verify,
 };
 use crate::units::{size_word, time_word};
 
-/// An option that no load shows.
+/// For an option that is never shown.
 pub(super) fn nothing(_: &Load) -> Option<String> {
     None
 }
 
-/// `0` or `1`.
+/// Formats a switch as `0` or `1`.
 pub(super) fn switch(on: bool) -> Option<String> {
     Some(u8::from(on).to_string())
 }
 
-/// A number, or a word.
+/// Formats a number or a word.
 pub(super) fn word(word: impl ToString) -> Option<String> {
     Some(word.to_string())
 }
 
-/// Bytes, where there are any.
+/// Formats a size, if there is one.
 pub(super) fn size(bytes: Option<u64>) -> Option<String> {
     bytes.map(size_word)
 }
 
 pub(super) fn rw(load: &Load) -> Option<String> {
-    // A dependent load reads and writes whatever its pattern.
+    // A dependent workload reads and writes whatever its pattern is.
     let is_told = load.modifier != Modifier::None || !load.dependent;
     is_told.then(|| load.rw_word())
 }
@@ -39,7 +39,7 @@ pub(super) fn rwmixread(load: &Load) -> Option<String> {
     (load.rw.is_mixed() && !load.dependent).then(|| load.read_percent.to_string())
 }
 
-/// The value of the one of `bs`, `bssplit` and `bsrange` that says these sizes.
+/// Returns the sizes if `option` is the one of `bs`, `bssplit` and `bsrange` that can express them.
 pub(super) fn block(sizes: &BlockSizes, option: &str) -> Option<String> {
     let (name, value) = sizes.as_option();
     (name == option).then_some(value)
@@ -87,7 +87,7 @@ pub(super) fn buffer_compress_chunk(load: &Load) -> Option<String> {
     (load.content.compress_percent > 0).then(|| size_word(chunk))
 }
 
-/// What is asked of verification, where there is any.
+/// Formats a verification option, if the workload verifies.
 pub(super) fn verify(load: &Load, of: fn(&Verify) -> Option<String>) -> Option<String> {
     load.verify.as_ref().and_then(of)
 }

@@ -1,4 +1,4 @@
-//! The rows.
+//! The table of workload options.
 
 use super::set::{self, from_1, put};
 use super::show::{self, nothing, size, switch, word};
@@ -20,12 +20,12 @@ const fn row(name: &'static str, value: &'static str, set: Setter, show: Shower)
     }
 }
 
-/// `0` or `1`, and `1` without a value.
+/// A switch: `0` or `1`; without a value, `1`.
 const fn flag(name: &'static str, set: Setter, show: Shower) -> LoadOption {
     LoadOption { is_flag: true, default: "0", ..row(name, "0|1", set, show) }
 }
 
-/// One that says nothing of a load.
+/// An option that is not part of the workload itself.
 const fn aside(name: &'static str, on_line: OnLine, set: Setter) -> LoadOption {
     LoadOption { on_line, ..row(name, "VALUE", set, nothing) }
 }
@@ -68,7 +68,7 @@ const TOGETHER: &str =
 const RUNTIME: &str = "all jobs have one; hint: use --runtime=10s, or seconds = 10 of a suite file";
 const RAMP_TIME: &str = "all jobs have one; hint: use --ramp-time=1s, or ramp = 1 of a suite file";
 
-/// Every option of a load, in the order of the help.
+/// All workload options, in the order of the help.
 pub const ROWS: &[LoadOption] = &[
     row("rw", "PATTERN[:N]", set::rw, show::rw).alias(&["readwrite"]).default("randread").help(
         "read, write, randread, randwrite, readwrite or randrw. randread:8 issues 8 I/Os from \

@@ -1,9 +1,9 @@
-//! Every row keeps what the table promises.
+//! Checks each row of the table.
 
 use super::*;
 use crate::load::EngineKind;
 
-/// A value that each option takes, other than its default.
+/// A value of each option that differs from its default.
 const VALUES: &[(&str, &str)] = &[
     ("rw", "randrw"),
     ("rw_sequencer", "identical"),
@@ -61,7 +61,7 @@ const VALUES: &[(&str, &str)] = &[
     ("kb_base", "1000"),
 ];
 
-/// What else has to be typed for an option to show.
+/// Other options that must be set for an option to be shown.
 const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("rw_sequencer", &[("rw", "randread:8")]),
     ("rwmixread", &[("rw", "randrw")]),
@@ -125,7 +125,7 @@ fn what_is_set_is_shown_and_reads_back() {
             continue;
         };
         assert_eq!(shown, value(row), "{}", row.name);
-        // All that the load shows asks for the same load.
+        // The shown options give the same workload when parsed.
         let shown: Vec<_> = ROWS.iter().filter_map(|row| Some((row, row.shown(&load)?))).collect();
         let again = shown.iter().map(|(row, text)| (*row, Some(text.as_str())));
         let again = Typed::iogauge().with(again).unwrap();
@@ -179,7 +179,7 @@ fn options_that_do_not_go_together_are_named() {
         let error = typed.unwrap_err().to_string();
         assert!(error.starts_with(reason), "{error}");
     }
-    // A job's own options take the place of those they conflict with.
+    // A job's options replace the options they conflict with.
     let base = typed("bs=4k rate=1m rw=randwrite").unwrap();
     let job = typed_on(&base, "bssplit=8k/100 rate_iops=5").unwrap();
     let load = job.load(job.engine, &[]).unwrap();

@@ -1,4 +1,4 @@
-//! What was typed: on the command line, in a suite file, or in a section of a job file.
+//! Typed options: of the command line, a suite file, or a section of a job file.
 
 use super::value::{Dialect, KbBase, Span, Value, Wrong};
 use super::{LoadOption, OnLine};
@@ -12,12 +12,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A line of a job file or of a file it includes.
+/// A line of a job file or of an included file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLine {
-    /// The file, as it was named.
+    /// The file, as named by the user.
     pub file: Arc<Path>,
-    /// The line, from 1; 0 for the file as a whole.
+    /// The line, from 1; 0 for the whole file.
     pub line: u32,
 }
 
@@ -28,38 +28,38 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// Rates of a load, in I/Os or bytes per second.
+/// Rates in I/Os or bytes per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// Of reads and of writes; 0 for no bound in fio.
+    /// Rates of reads and of writes. In fio, 0 is no limit.
     pub each: [Option<u64>; 2],
-    /// Of both together, where one number was typed on the command line.
+    /// Rate of reads and writes together, if the command line has one number.
     pub both: Option<u64>,
 }
 
-/// An option as it was typed.
+/// An option as typed.
 #[derive(Debug, Clone, PartialEq)]
 struct Given {
     text: Option<String>,
     place: Option<SourceLine>,
 }
 
-/// The values of all options of a load: those typed, and defaults for the rest. The fields have the
-/// options' names; see [`super::ROWS`] for what they mean.
+/// The values of all workload options: typed values, and defaults for the rest. The fields have the names of
+/// the options; [`super::ROWS`] has their meaning.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct Typed {
-    /// Whose words are read.
+    /// The syntax of the values.
     pub dialect: Dialect,
     pub name: Option<String>,
     pub rw: Pattern,
-    /// The pattern with the number behind it.
+    /// The pattern with the number after it.
     pub rw_number: Option<Rw>,
     pub rw_sequencer: Sequencer,
     pub read_percent: u32,
     /// Block sizes of reads and writes.
     pub block_bytes: [u64; 2],
-    /// Block sizes by weight or range, which take precedence.
+    /// Block sizes as a split or range. These take precedence.
     pub split: [Option<BlockSplit>; 2],
     pub bs_unaligned: bool,
     pub blockalign: Option<u64>,
@@ -118,16 +118,16 @@ pub struct Typed {
     /// 0 for none.
     pub latency_target_ns: u64,
     pub latency_percentile: f64,
-    /// Ascending; none for fio's own.
+    /// Ascending; empty for fio's default.
     pub percentiles: Vec<f64>,
     pub unlink: bool,
     pub allow_file_create: bool,
-    /// The options typed, with what was typed of them last.
+    /// The options typed, each with its last value.
     given: BTreeMap<&'static str, Given>,
 }
 
 impl Typed {
-    /// fio's defaults.
+    /// Creates the options with fio's defaults.
     #[must_use]
     pub fn fio() -> Self {
         Self {
@@ -141,7 +141,7 @@ impl Typed {
         }
     }
 
-    /// iogauge's defaults, which are those of [`Load`](crate::Load).
+    /// Creates the options with iogauge's defaults, those of [`Load`](crate::Load).
     #[must_use]
     pub fn iogauge() -> Self {
         Self {
@@ -216,10 +216,10 @@ impl Typed {
         }
     }
 
-    /// Takes what was typed of an option.
+    /// Sets an option from its text.
     ///
     /// # Errors
-    /// A value that is none, or an option that has no place here.
+    /// If the value is invalid, or if the option is not allowed here.
     pub fn set(
         &mut self,
         row: &'static LoadOption,
@@ -238,11 +238,10 @@ impl Typed {
         Ok(())
     }
 
-    /// These options with others in place of those that they replace or conflict with.
+    /// Returns a copy in which `others` replace the options that they repeat or conflict with.
     ///
     /// # Errors
-    /// The first value that is wrong, with the name of its option; or options that were typed twice or
-    /// conflict.
+    /// If a value is invalid, or if options of `others` are repeated or conflict.
     pub fn with<'a>(
         &self,
         others: impl Iterator<Item = (&'static LoadOption, Option<&'a str>)> + Clone,
@@ -282,7 +281,7 @@ impl Typed {
         Ok(())
     }
 
-    /// Options that mean nothing without another one.
+    /// Checks that each option has the option that it needs.
     pub(super) fn check_companions(&self) -> Result<(), LoadError> {
         for (row, _) in self.rows() {
             let Some(needed) = row.requires else { continue };
@@ -295,38 +294,38 @@ impl Typed {
         Ok(())
     }
 
-    /// True where an option was typed.
+    /// True if the option was typed.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
 
-    /// True where none was.
+    /// True if no option was typed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.given.is_empty()
     }
 
-    /// Where an option was typed last, by its name or another one.
+    /// Returns where an option was typed last, under any of its names.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<&SourceLine> {
         let row = super::find(name)?;
         self.given.get(row.name)?.place.as_ref()
     }
 
-    /// The engine typed; `None` for what suits the target.
+    /// Returns the engine typed; `None` to choose one that suits the target.
     #[must_use]
     pub fn asked_engine(&self) -> Option<EngineKind> {
         self.has("ioengine").then_some(self.engine)
     }
 
-    /// True where the load changes its target.
+    /// True if the workload changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
         (self.rw.writes() && !self.verify_only) || self.dependent
     }
 
-    /// The limit that `latency_target` asks to search by; `None` where it asks for no search.
+    /// Returns the limit that `latency_target` sets for a search; `None` without this option.
     #[must_use]
     pub fn latency_limit(&self) -> Option<Limit> {
         let metric = if self.latency_percentile < 100.0 {

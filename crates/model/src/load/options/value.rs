@@ -1,40 +1,39 @@
-//! Values of options as fio reads them: sizes, times, switches, one for each direction.
+//! Option values in fio's syntax: sizes, times, switches, one value per direction.
 
 use super::expression::evaluate;
 use crate::load::LoadError;
 use crate::units::clock_ns;
 use std::str::FromStr;
 
-/// What the letters behind a number mean: fio's `kb_base`.
+/// The meaning of unit prefixes: fio's `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KbBase {
-    /// `k` is 1024 and `ki` 1000, as in old scripts: fio's default.
+    /// `k` is 1024 and `ki` is 1000, as in old scripts. This is fio's default.
     Old,
-    /// `k` is 1000 and `ki` 1024, as IEC 80000-13 has them.
+    /// `k` is 1000 and `ki` is 1024, as in IEC 80000-13.
     Iec,
 }
 
-/// Whose words are read.
+/// The syntax of option values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// fio's job files.
     Fio(KbBase),
-    /// iogauge's command line and suite files: `k` and `ki` are 1024 bytes, a count's `k` is 1000, and one
-    /// rate is that of reads and writes together.
+    /// iogauge's command line and suite files: `k` and `ki` are 1024 bytes, `k` in a count is 1000, and a
+    /// single rate applies to reads and writes together.
     Iogauge,
 }
 
-/// A number of bytes, or a share of the file.
+/// A number of bytes, or a percentage of the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Span {
-    /// Bytes.
     Bytes(u64),
-    /// Percent of the file, from 0 to 100.
+    /// Percentage of the file, from 0 to 100.
     Percent(u32),
 }
 
 impl Span {
-    /// Bytes of a whole.
+    /// Returns the number of bytes, given the size of the file.
     #[must_use]
     pub fn of(self, whole_bytes: u64) -> u64 {
         match self {
@@ -43,20 +42,20 @@ impl Span {
         }
     }
 
-    /// Its bytes; 0 where it is a share.
+    /// Returns the number of bytes; 0 for a percentage.
     #[must_use]
     pub fn bytes(self) -> u64 {
         self.of(0)
     }
 }
 
-/// Why a value cannot be taken.
+/// Why a value is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// fio would not take it either.
+    /// fio does not accept the value either.
     #[error("{0}")]
     Value(String),
-    /// fio takes it and iogauge does not.
+    /// fio accepts the value, iogauge does not.
     #[error("{0}")]
     Unsupported(String),
 }
@@ -68,34 +67,37 @@ impl From<LoadError> for Wrong {
 }
 
 impl Wrong {
-    /// A value that fio would not take either.
+    /// Creates an error for a value that fio does not accept either.
     pub fn value(reason: impl Into<String>) -> Self {
         Self::Value(reason.into())
     }
 
-    /// A value that fio takes and iogauge does not.
+    /// Creates an error for a value that fio accepts and iogauge does not.
     pub fn unsupported(why: impl Into<String>) -> Self {
         Self::Unsupported(why.into())
     }
 }
 
-/// What stands behind an option's `=`.
+/// The value of an option: the text after `=`.
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'a> {
-    /// The text; `None` without `=`.
+    /// The text; `None` if there is no `=`.
     pub text: Option<&'a str>,
-    /// Whose word it is.
+    /// The syntax of the text.
     pub dialect: Dialect,
 }
 
 impl<'a> Value<'a> {
-    /// The text, which has to be there.
+    /// Returns the text.
+    ///
+    /// # Errors
+    /// If there is none.
     pub fn word(&self) -> Result<&'a str, Wrong> {
         let missing = || Wrong::value("it needs a value; hint: use OPTION=VALUE");
         self.text.filter(|text| !text.is_empty()).ok_or_else(missing)
     }
 
-    /// On or off; on without a value.
+    /// Parses a switch. Without a value it is on.
     pub fn switch(&self) -> Result<bool, Wrong> {
         match self.text {
             None | Some("1" | "true") => Ok(true),
@@ -104,12 +106,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number with fio's suffixes: bytes, or a count.
+    /// Parses a whole number with fio's suffixes: bytes, or a count.
     pub fn number(&self) -> Result<u64, Wrong> {
         number(self.word()?, self.dialect)
     }
 
-    /// A whole number of I/Os, whose `k` is 1000 on iogauge's command line.
+    /// Parses a number of I/Os. On iogauge's command line its `k` is 1000.
     pub fn count(&self) -> Result<u64, Wrong> {
         match self.dialect {
             Dialect::Fio(_) => self.number(),
@@ -117,29 +119,29 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// On or off, which fio does not take without a value.
+    /// Parses a switch that needs a value, as in fio.
     pub fn stated_switch(&self) -> Result<bool, Wrong> {
         self.word()?;
         self.switch()
     }
 
-    /// A word that the type reads.
+    /// Parses the text as type `T`.
     pub fn parse<T: FromStr<Err = LoadError>>(&self) -> Result<T, Wrong> {
         Ok(self.word()?.parse()?)
     }
 
-    /// A number that fits 32 bits.
+    /// Parses a number of 32 bits.
     pub fn small(&self) -> Result<u32, Wrong> {
         let number = self.number()?;
         u32::try_from(number).map_err(|_| Wrong::value(format!("{number} is too large")))
     }
 
-    /// A whole percentage; the sign may be left out.
+    /// Parses a whole percentage. The percent sign is optional.
     pub fn percent(&self) -> Result<u32, Wrong> {
         percent(self.word()?)
     }
 
-    /// Bytes, or with a percent sign a share.
+    /// Parses a number of bytes, or a percentage if there is a percent sign.
     pub fn span(&self) -> Result<Span, Wrong> {
         let text = self.word()?;
         if text.ends_with('%') {
@@ -151,13 +153,13 @@ impl<'a> Value<'a> {
         number(text, self.dialect).map(Span::Bytes)
     }
 
-    /// A time in nanoseconds; a bare number has this many nanoseconds to its unit.
+    /// Parses a time. `bare_ns` is the unit of a number without a unit, in nanoseconds.
     pub fn duration_ns(&self, bare_ns: f64) -> Result<u64, Wrong> {
         let text = self.word()?;
         if let Some(ns) = clock_ns(text) {
             return Ok(ns);
         }
-        // Within parentheses fio counts microseconds.
+        // In parentheses, fio's unit is the microsecond.
         let scale = if text.starts_with('(') { 1e3 } else { 1.0 };
         let has_unit = text.ends_with(|c: char| c.is_alphabetic());
         let factor = if has_unit || scale > 1.0 { scale } else { bare_ns };
@@ -171,8 +173,8 @@ impl<'a> Value<'a> {
             })
     }
 
-    /// The texts for reads and writes of `all`, `reads,writes` or `reads,writes,trims`; `None` for
-    /// a direction that keeps what it has.
+    /// Splits `all`, `reads,writes` or `reads,writes,trims` into the values of reads and writes. `None` for a
+    /// direction that keeps its value.
     pub fn directions(&self) -> Result<[Option<Self>; 2], Wrong> {
         let text = self.word()?;
         let own = |text: &'a str| {
@@ -200,7 +202,7 @@ fn percent(text: &str) -> Result<u32, Wrong> {
         .ok_or_else(|| Wrong::value(format!("\"{text}\" is not a percentage from 0 to 100")))
 }
 
-/// Reads a whole number with fio's suffixes, not case sensitive.
+/// Parses a whole number with fio's suffixes, ignoring case.
 pub fn number(text: &str, dialect: Dialect) -> Result<u64, Wrong> {
     evaluate(text, &|letters| size_unit(letters, dialect))
         .filter(|number| (0.0..9.2e18).contains(number))

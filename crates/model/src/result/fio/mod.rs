@@ -1,7 +1,7 @@
-//! What fio reported of one job or reporting group, whatever version and format it came from.
+//! Results reported by fio for one job or reporting group, of any version and format.
 //!
-//! The stored form is without what is not there: `None`, empty lists and texts, and counts that are
-//! almost always 0. Histories hold a hundred thousand of them and more.
+//! Empty values are not stored: `None`, empty lists and strings, and counts that are almost always 0. A
+//! history can contain more than a hundred thousand of these results.
 
 use crate::histogram::{Histogram, bucket_of};
 use crate::load::EngineKind;
@@ -14,85 +14,84 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What fio reported of one job, or of several jobs reported as one group.
+/// Results reported by fio for one job, or for several jobs reported as a group.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioResult {
-    /// File it was read from.
+    /// The file that the results were read from.
     pub file: String,
-    /// Line of the file it begins at, from 1.
+    /// First line of the results in the file, from 1.
     pub line: u64,
-    /// Version of fio, such as `3.33`; empty where the file does not tell.
+    /// Version of fio, such as `3.33`; empty if not in the file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fio_version: String,
-    /// When fio reported it, in seconds since 1970. Text output has the local time of its machine
-    /// and no zone: that is taken as UTC. `None` where nothing is told, as by fio 2.0.
+    /// Time of the report, in seconds since 1970. Text output has a local time without a time zone, which is
+    /// taken as UTC. `None` if not in the file, as in fio 2.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_unix_seconds: Option<i64>,
-    /// Machine of a client/server run; empty otherwise.
+    /// Host of a client/server run; empty otherwise.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host: String,
-    /// Name of the job, of the first one of a group.
+    /// Name of the job, or of the first job of a group.
     pub name: String,
     /// Reporting group, from 0.
     pub group: u32,
-    /// Processes or threads that are in it; `None` where the file does not tell.
+    /// Number of processes or threads; `None` if not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
-    /// Direction and order as fio's `rw` has it: `randread`, `rw`; different ones of a group are
-    /// joined by `+`. Empty where the file does not tell.
+    /// Direction and order as in fio's `rw`: `randread`, `rw`. Different ones of a group are joined by `+`.
+    /// Empty if not in the file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub rw: String,
-    /// I/Os kept outstanding by each process; `None` where the file does not tell, or where the
-    /// jobs of a group differ.
+    /// Queue depth of each process; `None` if not in the file, or if the jobs of a group differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iodepth: Option<u32>,
-    /// Name of fio's engine; empty where the file does not tell.
+    /// Name of fio's engine; empty if not in the file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub engine: String,
-    /// True where each write waited until its data was on the medium (fio's `sync`); false where writes did
-    /// not, or by a flush behind them, whose time is apart. `None` where the file does not tell.
+    /// True if each write waited until its data was on the medium (fio's `sync`). False if writes did not
+    /// wait, or were followed by a flush whose time is separate. `None` if not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_synchronous: Option<bool>,
-    /// Error number the job ended with; 0 for none.
+    /// Error number that the job ended with; 0 for none.
     #[serde(skip_serializing_if = "is_default")]
     pub error: i32,
-    /// I/Os that failed and were passed over (`continue_on_error`).
+    /// I/Os that failed and were ignored (`continue_on_error`).
     #[serde(skip_serializing_if = "is_default")]
     pub failed_ios: u64,
-    /// Reads; `None` where none was made.
+    /// Reads; `None` if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<FioDirection>,
-    /// Writes; `None` where none was made.
+    /// Writes; `None` if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<FioDirection>,
-    /// Trims; `None` where none was made.
+    /// Trims; `None` if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim: Option<FioDirection>,
-    /// Cache flushes; `None` where none was made or their latency is not told.
+    /// Cache flushes; `None` if there were none or their latency is not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<FioDirection>,
-    /// All directions as one, where fio was asked for that (`unified_rw_reporting`).
+    /// All directions together, if fio reported them so (`unified_rw_reporting`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<FioDirection>,
-    /// Shares of the completion latencies, all directions together; those fio names, rising.
+    /// Distribution of completion latencies over all directions: the bounds reported by fio, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<LatencyShare>,
-    /// User time over the run time, in percent of one processor.
+    /// User time relative to the run time, in percent of one processor.
     pub user_cpu_percent: f64,
-    /// System time over the run time, in percent of one processor.
+    /// System time relative to the run time, in percent of one processor.
     pub system_cpu_percent: f64,
 }
 
-/// What one direction did.
+/// Results of one direction.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioDirection {
-    /// I/Os made.
+    /// Number of I/Os.
     pub ios: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// I/Os that moved fewer bytes than asked.
+    /// I/Os that transferred fewer bytes than requested.
     #[serde(skip_serializing_if = "is_default")]
     pub short_ios: u64,
     /// I/Os dropped.
@@ -102,15 +101,14 @@ pub struct FioDirection {
     pub bytes_per_sec: f64,
     /// I/Os per second.
     pub iops: f64,
-    /// Run time.
     pub runtime_ns: u64,
-    /// Block sizes asked; `None` where the file does not tell.
+    /// Block sizes requested; `None` if not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockRange>,
-    /// Submission latency, where fio tells it.
+    /// Submission latency, if reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slat: Option<FioLatency>,
-    /// Completion latency: from behind the submission to the completion.
+    /// Completion latency: from the end of the submission to the completion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clat: Option<FioLatency>,
     /// Total latency: submission and completion.
@@ -121,46 +119,39 @@ pub struct FioDirection {
 /// Smallest and largest block size of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockRange {
-    /// Smallest, in bytes.
     pub min_bytes: u64,
-    /// Largest, in bytes.
     pub max_bytes: u64,
 }
 
-/// Statistics of a latency, in nanoseconds. What text output rounds to micro- or milliseconds is
-/// as coarse here.
+/// Statistics of a latency, in nanoseconds. Values that text output rounds to micro- or milliseconds are as
+/// coarse here.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioLatency {
-    /// Minimum.
     pub min_ns: u64,
-    /// Maximum.
     pub max_ns: u64,
-    /// Mean.
     pub mean_ns: f64,
-    /// Standard deviation.
     pub stddev_ns: f64,
-    /// Percentiles as percent and nanoseconds, rising.
+    /// Percentiles as pairs of percent and nanoseconds, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<(f64, u64)>,
-    /// Histogram of json+: the middle of each bucket that holds something, in nanoseconds, and
-    /// its count. fio's layout: [`crate::histogram::fio_bucket_of`].
+    /// Histogram of json+: pairs of the middle of a non-empty bucket, in nanoseconds, and its count. The
+    /// buckets are fio's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bins: Vec<(u64, u64)>,
 }
 
-/// How many of the I/Os completed in less than `below_ns`, but not in less than the next smaller
-/// bound that fio has.
+/// The share of I/Os that completed in less than `below_ns`, but not in less than fio's next smaller bound.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LatencyShare {
-    /// Upper bound, not in the share; `None` for 2 s and more.
+    /// Upper bound, exclusive; `None` for 2 s and more.
     pub below_ns: Option<u64>,
     /// Share in percent, above 0.
     pub percent: f64,
 }
 
 impl FioResult {
-    /// The directions that moved something, with their words.
+    /// Returns the directions that transferred data, with their names.
     pub fn directions(&self) -> impl Iterator<Item = (&'static str, &FioDirection)> {
         let all = [
             ("read", &self.read),
@@ -171,13 +162,13 @@ impl FioResult {
         all.into_iter().filter_map(|(word, direction)| Some((word, direction.as_ref()?)))
     }
 
-    /// I/Os in flight over all processes; `None` where the file does not tell.
+    /// Returns the queue depth over all processes; `None` if not in the file.
     #[must_use]
     pub fn queue_depth(&self) -> Option<u32> {
         Some(self.users?.saturating_mul(self.own_depth()?))
     }
 
-    /// I/Os in flight in each process: one of an engine that blocks, whatever depth it was asked.
+    /// Returns the queue depth of each process: 1 for a synchronous engine, whatever depth was requested.
     #[must_use]
     pub fn own_depth(&self) -> Option<u32> {
         let blocks = EngineKind::of_fio(&self.engine).is_some_and(EngineKind::is_synchronous);
@@ -186,14 +177,14 @@ impl FioResult {
 }
 
 impl FioDirection {
-    /// Latency from submission to completion: fio's `lat`, or its `clat` where `lat` was disabled.
+    /// Returns the latency from submission to completion: fio's `lat`, or `clat` if `lat` was disabled.
     #[must_use]
     pub fn latency(&self) -> Option<&FioLatency> {
         self.lat.as_ref().or(self.clat.as_ref())
     }
 
-    /// A percentile that fio reported, of completion latency unless it reported total latency
-    /// alone, in nanoseconds.
+    /// Returns a percentile reported by fio in nanoseconds: of completion latency, or of total latency if fio
+    /// reported only that.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let of = |latency: &Option<FioLatency>| {
@@ -204,8 +195,8 @@ impl FioDirection {
         of(&self.clat).or_else(|| of(&self.lat))
     }
 
-    /// The histogram of json+, of completion latency unless total latency alone has one; `None`
-    /// where the file has none. Buckets are fio's: twice as wide as ours.
+    /// Returns the json+ histogram of completion latency, or of total latency if only that has one; `None` if
+    /// the file has none. The buckets are fio's, twice as wide as those of iogauge.
     #[must_use]
     pub fn histogram(&self) -> Option<Histogram> {
         let has_bins = |latency: &&FioLatency| !latency.bins.is_empty();
@@ -214,8 +205,8 @@ impl FioDirection {
 }
 
 impl FioLatency {
-    /// The bins as a histogram with the exact extremes and mean that stand beside them; `None`
-    /// where there are no bins or their counts cannot be.
+    /// Returns the bins as a histogram, with the reported extremes and mean; `None` if there are no bins or
+    /// the counts are invalid.
     #[must_use]
     pub fn histogram(&self) -> Option<Histogram> {
         let count = self.bins.iter().try_fold(0u64, |sum, (_, n)| sum.checked_add(*n))?;
@@ -257,7 +248,7 @@ mod tests {
         assert_eq!(reversed.histogram(), None);
     }
 
-    /// The value fio names a bucket by: its middle.
+    /// The value that fio uses as the name of a bucket: its middle.
     fn bin_of(value_ns: u64) -> u64 {
         let index = fio_bucket_of(value_ns) as u64;
         if index < 128 {

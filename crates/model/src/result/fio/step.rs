@@ -1,4 +1,4 @@
-//! A result of fio as a step of a run, so that it is shown, listed and compared like any other.
+//! Converts a result of fio to a step of a run, which can be shown, listed and compared like any other.
 
 use super::{FioDirection, FioLatency, FioResult};
 use crate::histogram::Histogram;
@@ -7,18 +7,19 @@ use crate::units::Bytes;
 use std::fmt::{self, Write};
 
 impl FioResult {
-    /// The result as a step. Service time is fio's total latency, with the percentiles fio
-    /// reported, which are those of completion latency unless it was asked otherwise; a percentile
-    /// it did not report is the next higher one it did, or the maximum. There are no intervals: a
-    /// result of fio does not say how its rate varied. The depth achieved is what Little's law
-    /// makes of rate and latency. Directions that were reported as one are under `read`; trims
-    /// are in [`StepResult::fio`] alone.
+    /// Converts the result to a step.
+    ///
+    /// Service time is fio's total latency, with fio's percentiles, which are of completion latency unless
+    /// fio was configured otherwise. A percentile that fio did not report is the next higher one it did, or
+    /// the maximum. There are no intervals, since fio does not report how its rate varied. The queue depth
+    /// achieved is computed from rate and latency by Little's law. Directions reported as one are in `read`.
+    /// Trims are only in [`StepResult::fio`].
     #[must_use]
     pub fn to_step(&self) -> StepResult {
         Box::new(self.clone()).into_step()
     }
 
-    /// As [`Self::to_step`], without a copy.
+    /// Converts the result as [`Self::to_step`] does, without a copy.
     #[must_use]
     pub fn into_step(self: Box<Self>) -> StepResult {
         let directions = || self.directions().map(|(_, direction)| direction);
@@ -31,7 +32,7 @@ impl FioResult {
         let mut step = StepResult {
             label: self.label(),
             queue_depth: self.queue_depth().or(self.users).unwrap_or(1),
-            // A sum of nothing is -0.0.
+            // The sum of an empty iterator is -0.0.
             queue_depth_achieved: directions().map(outstanding).sum::<f64>() + 0.0,
             rate_iops: None,
             seconds: runtime_ns as f64 / 1e9,
@@ -60,16 +61,16 @@ impl FioResult {
         step
     }
 
-    /// A few words that tell it from others: `job1: randread 8 KiB depth 16 (2×8)`.
+    /// Returns a short label: `job1: randread 8 KiB depth 16 (2×8)`.
     #[must_use]
     pub fn label(&self) -> String {
         let mut label = self.name.clone();
-        // Text takes whatever is written to it.
+        // Writing to a string cannot fail.
         let _ = self.write_load(&mut label);
         label
     }
 
-    /// What stands behind the name in [`Self::label`].
+    /// Writes the part of [`Self::label`] after the name.
     fn write_load(&self, label: &mut String) -> fmt::Result {
         if !self.host.is_empty() {
             write!(label, " on {}", self.host)?;
@@ -93,7 +94,8 @@ impl FioResult {
         Ok(())
     }
 
-    /// I/Os that failed are not told by direction: they stand with the one that made the most.
+    /// Converts a direction. fio does not report failed I/Os by direction: they are counted in the direction
+    /// with the most I/Os.
     fn direction(&self, direction: &FioDirection) -> DirectionResult {
         let most = self.directions().map(|(_, d)| d).max_by_key(|d| d.ios);
         let is_most = most.is_some_and(|most| std::ptr::eq(most, direction));
@@ -113,7 +115,7 @@ impl FioResult {
     }
 }
 
-/// I/Os outstanding on average.
+/// Returns the average number of I/Os outstanding.
 fn outstanding(direction: &FioDirection) -> f64 {
     direction.latency().map_or(0.0, |latency| direction.iops * latency.mean_ns / 1e9)
 }
