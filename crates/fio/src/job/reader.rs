@@ -17,7 +17,7 @@ const LONGEST_TEXT: usize = 64 << 20;
 /// Maximum number of options of one section, and of all `[global]` sections together. fio has about 250
 /// options.
 const MOST_OPTIONS: usize = 4096;
-/// fio's name of the section whose options apply to every job. fio accepts every name with this prefix.
+/// Name of the section whose options apply to every job. fio treats every name with this prefix alike.
 const GLOBAL: &str = "global";
 
 /// An option of a section, with everything in its value expanded.
