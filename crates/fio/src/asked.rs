@@ -1,11 +1,11 @@
-//! What a result was asked for, whatever format it came in.
+//! The workload that a result reports, independent of the result's format.
 
 use iogauge_model::result::BlockRange;
 
-/// Name of the result that fio's client prints of all its servers together.
+/// Name of the result that fio's client prints for all servers together.
 pub(super) const ALL_CLIENTS: &str = "All clients";
 
-/// What fio says it was asked for: of one job, or what several have in common.
+/// The workload that fio reports: that of one job, or what several have in common.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Asked {
     pub(super) host: String,
@@ -14,12 +14,12 @@ pub(super) struct Asked {
     pub(super) blocks: [Option<BlockRange>; 3],
     pub(super) engine: String,
     pub(super) iodepth: Option<u32>,
-    /// Whether each write waits for the medium.
+    /// True if each write waits for the medium; `None` if unknown.
     pub(super) is_synchronous: Option<bool>,
 }
 
 impl Asked {
-    /// What all of these have in common; nothing of none.
+    /// Returns what all of these have in common; the default if there are none.
     pub(super) fn common<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = all.into_iter();
         let mut common = all.next().cloned().unwrap_or_default();
@@ -27,7 +27,7 @@ impl Asked {
         common
     }
 
-    /// Leaves what is common with another.
+    /// Keeps only what is common with another one.
     pub(super) fn join(&mut self, other: &Self) {
         for theirs in other.rw.split('+') {
             if !self.rw.split('+').any(|mine| mine == theirs) {
@@ -47,7 +47,7 @@ impl Asked {
             self.iodepth = None;
         }
         if self.is_synchronous != other.is_synchronous {
-            // Where some are known not to wait, not all do.
+            // If some are known not to wait, not all of them wait.
             let some_do_not = [self.is_synchronous, other.is_synchronous].contains(&Some(false));
             self.is_synchronous = some_do_not.then_some(false);
         }

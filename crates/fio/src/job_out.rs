@@ -1,4 +1,4 @@
-//! A step as the fio job file that asks the same of the same target.
+//! Writes a step as an equivalent fio job file for the same target.
 
 use super::options::{self, clone_rates, file_list, of_load, whole_rate, without_dependence};
 use iogauge_model::load::{Distribution, EngineKind, Load};
@@ -8,58 +8,57 @@ use iogauge_model::units::{size_word, time_word};
 /// A file or device of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePart {
-    /// Where it is.
     pub path: String,
-    /// First byte a load may touch.
+    /// First byte that a workload may use.
     pub base_bytes: u64,
-    /// Bytes a load may touch from there.
+    /// Number of bytes from there that a workload may use.
     pub size_bytes: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFile {
-    /// The file itself.
+    /// The file's contents.
     pub text: String,
-    /// What it cannot say, or says only nearly, one line each.
+    /// What it cannot express, or only approximately, one line each.
     pub differs: Vec<String>,
 }
 
 /// Why there is no job file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobOutError {
-    /// A simulated device.
+    /// The target is a simulated device.
     #[error("fio has no simulated devices; hint: use a directory, a file or a block device")]
     Simulated,
-    /// A path that fio would read otherwise.
+    /// fio would read the path differently.
     #[error("fio job files cannot hold the path {path:?}; hint: use one without {without}")]
     Path { path: String, without: &'static str },
 }
 
-/// What a job file is written for.
+/// The use of a job file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// To be read by people, and run by them.
     Print,
-    /// To be run and its results read by iogauge.
+    /// To be run by iogauge, which reads the results.
     Drive { apart: bool },
 }
 
-/// Writes the job file of a step on these parts of a target. `ramp_ns` and `runtime_ns` of the
-/// step become `ramp_time` and `runtime`.
+/// Writes the job file of a step on these parts of a target. The step's `ramp_ns` and `runtime_ns` become
+/// `ramp_time` and `runtime`.
 ///
 /// # Errors
-/// Where the target is nothing fio can reach, or its path nothing a job file can hold.
+/// Fails if fio cannot reach the target, or if a job file cannot contain its path.
 pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError> {
     write(step, &[parts.to_vec()], Purpose::Print)
 }
 
-/// The same for iogauge to run itself and read the results of: with every latency from submission
-/// to completion, workers that are threads, and errors counted as iogauge counts them. Each job has
-/// parts of its own; those behind the last have the last one's. Jobs are reported as one unless they
-/// are to be kept apart.
+/// Writes a job file that iogauge itself runs to read the results. It differs from [`job_file`] in that all
+/// latencies are from submission to completion, workers are threads, and errors are counted as iogauge
+/// counts them. Each job has parts of its own; if there are more jobs than parts, the remaining jobs use
+/// the last ones. Jobs are reported as one unless `apart` is set.
 ///
 /// # Errors
-/// As [`job_file`].
+/// Fails like [`job_file`].
 pub fn driven_file(
     step: &Step,
     parts: &[Vec<FilePart>],
@@ -147,7 +146,7 @@ fn check_path(path: &str) -> Result<(), JobOutError> {
     Err(JobOutError::Path { path: path.to_owned(), without })
 }
 
-/// How a load is shared out among fio's clones of a job.
+/// How a workload is divided among fio's clones of a job.
 #[derive(Debug, Clone, Copy)]
 struct Clones {
     iodepth: u32,
@@ -155,7 +154,7 @@ struct Clones {
 }
 
 impl Clones {
-    /// An engine that blocks has one I/O outstanding in each thread: depth takes clones.
+    /// A blocking engine has one I/O outstanding per thread, so the queue depth is the number of clones.
     fn of(load: &Load) -> Self {
         if load.engine.is_synchronous() {
             Self { iodepth: 1, clones: load.queue_depth() }
@@ -165,18 +164,18 @@ impl Clones {
     }
 }
 
-/// The options of one job, and where they differ from the load.
+/// Returns the options of one job, and the differences from the workload.
 fn job_options(load: &Load, parts: &[FilePart]) -> (Vec<options::FioOption>, Vec<String>) {
     let shared = Clones::of(load);
     let mut differs = differences(load, shared);
     let mut options = of_load(load, shared.iodepth, shared.clones);
     options.extend(region(load, parts, &mut differs));
     if load.is_counted() {
-        // What is based on time goes on when its amount is done.
+        // With `time_based`, the job would continue after its amount is done.
         options.push(("time_based", "0".to_owned()));
     }
     if let (Some(ios), None) = (load.number_ios, load.io_size_bytes) {
-        // And what is not ends once its size is done, however many I/Os are left.
+        // Without it, the job ends once its size is done, even if I/Os are left.
         let each = ios.div_ceil(u64::from(shared.clones.max(1)));
         options.push(("io_size", size_word(each.saturating_mul(load.block.largest()))));
     }
@@ -190,8 +189,8 @@ fn job_options(load: &Load, parts: &[FilePart]) -> (Vec<options::FioOption>, Vec
     (options, differs)
 }
 
-/// Where the load goes: fio's `size` is over all files, and each clone of a sequential job starts
-/// where the one before it ends.
+/// Returns the range of the workload. fio's `size` is over all files, and each clone of a sequential job
+/// starts where the previous one ends.
 fn region(load: &Load, parts: &[FilePart], differs: &mut Vec<String>) -> Vec<options::FioOption> {
     let base = parts.iter().map(|part| part.base_bytes).max().unwrap_or(0);
     let offset = base + load.offset_bytes;
@@ -224,7 +223,7 @@ fn region(load: &Load, parts: &[FilePart], differs: &mut Vec<String>) -> Vec<opt
     options
 }
 
-/// What fio has no word for, or counts otherwise.
+/// Returns what fio has no option for, or counts differently.
 fn differences(load: &Load, shared: Clones) -> Vec<String> {
     let mut differs = Vec::new();
     let mut tell = |line: String| differs.push(line);
@@ -331,7 +330,7 @@ size=1g
             assert!(text.lines().any(|l| l == line), "{line}: {text}");
         }
         assert!(!text.contains("norandommap"), "{text}");
-        // Too small to share out.
+        // Too small to be divided.
         let block = BlockSizes::fixed(1 << 20);
         let small = Load {
             rw: Pattern::Read,
@@ -403,9 +402,9 @@ size=1g
         assert!(!head.contains("filename"), "{text}");
         assert!(first.contains("\nfilename=/data/a\n") && first.contains("\nsize=512m\n"));
         assert!(second.contains("\nfilename=/data/b:/data/c\n"), "{text}");
-        // Both halves of the stretch that the two of the job share out, in each file.
+        // In each file, both halves of the range that the job's two workers share.
         assert!(second.contains("\noffset_increment=512m\nsize=1g\n"), "{text}");
-        // Jobs behind the last have the last one's.
+        // Jobs after the last parts use the last ones.
         let text = driven_file(&step, &parts[..1], false).unwrap().text;
         assert!(text.matches("filename=").count() == 1, "{text}");
         assert_eq!(

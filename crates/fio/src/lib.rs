@@ -1,7 +1,7 @@
 //! fio's formats: job files and results, as fio reads and writes them.
 //!
 //! [`job`] reads job files, [`job_out`] writes a step as one, [`json_out`] writes a run as fio's JSON, and
-//! [`read_results`] reads what any version of fio printed. No system calls here.
+//! [`read_results`] reads the output of any fio version. This crate makes no system calls.
 #![forbid(unsafe_code)]
 
 mod asked;

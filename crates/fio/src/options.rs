@@ -1,12 +1,12 @@
-//! A load in the words of fio's options.
+//! A workload as fio options.
 
 use iogauge_model::load::options::{LoadOption, ROWS};
 use iogauge_model::load::{EngineKind, Load, Pattern};
 
-/// An option as it stands in a job file: name and value.
+/// An option as written in a job file: name and value.
 pub(super) type FioOption = (&'static str, String);
 
-/// Options whose defaults fio has otherwise, or that readers of fio's results look for.
+/// Options that have other defaults in fio, or that readers of fio's results look for.
 const ALWAYS: &[&str] = &[
     "rw",
     "rwmixread",
@@ -21,15 +21,15 @@ const ALWAYS: &[&str] = &[
     "buffer_compress_chunk",
     "randseed",
 ];
-/// Where a job goes in its files, which takes the files.
+/// The range of a job in its files, which depends on the files.
 const OF_FILES: &[&str] = &["size", "offset", "offset_increment"];
 
-/// Direction, sizes, concurrency, engine and what else fio has an option for, as one worker of
-/// `clones` is told it: fio gives each clone of a job the whole of its rate and number of I/Os,
-/// where a [`Load`] has them over all workers. Options whose value is fio's default are left out,
+/// Returns the options for direction, sizes, concurrency, engine and all else that fio has options for,
+/// with the values for one of `clones` workers. fio applies the rate and the number of I/Os to each clone
+/// of a job, whereas a [`Load`] has them for all workers together. Options with fio's default are left out,
 /// except those that readers of fio's results look for.
 pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> {
-    // An engine that blocks has more clones than jobs, which share what a job does.
+    // A blocking engine has more clones than jobs; they share the amount of a job.
     let of_clone =
         |each: u64| each.saturating_mul(u64::from(load.numjobs)).div_ceil(u64::from(clones.max(1)));
     let load = &without_dependence(load);
@@ -43,7 +43,7 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
     };
     let value = |row: &LoadOption| match row.name {
         "rate_iops" => rate_iops(&load, clones),
-        // The page cache is out of the way.
+        // Direct I/O bypasses the page cache.
         "invalidate" if load.direct => None,
         "invalidate" => (!load.invalidate).then(|| "0".to_owned()),
         name if ALWAYS.contains(&name) => (row.show)(&load),
@@ -63,8 +63,8 @@ fn rate_iops(load: &Load, clones: u32) -> Option<String> {
     })
 }
 
-/// The load with reads and writes that do not wait for each other, which is as near as fio comes
-/// to a block read, changed and written back.
+/// Returns the workload with independent reads and writes, which is the closest that fio can get to
+/// reading, changing and writing back a block.
 pub(super) fn without_dependence(load: &Load) -> Load {
     let load = load.clone();
     if load.dependent {
@@ -74,8 +74,8 @@ pub(super) fn without_dependence(load: &Load) -> Load {
     }
 }
 
-/// Reads and writes per second that each of `clones` is to start. 0 for a direction the load has
-/// not.
+/// Returns the reads and writes per second that each of `clones` should start, 0 for a direction that the
+/// workload does not have.
 pub(super) fn clone_rates(load: &Load, clones: u32) -> [f64; 2] {
     let rate = load.arrivals.map_or(0.0, |arrivals| arrivals.rate_iops) / f64::from(clones.max(1));
     if load.rw.is_mixed() {
@@ -88,12 +88,13 @@ pub(super) fn clone_rates(load: &Load, clones: u32) -> [f64; 2] {
     }
 }
 
-/// fio takes whole I/Os per second, and 0 for no bound: a rate that there is stays one.
+/// Rounds a rate for fio, which takes whole I/Os per second, and 0 for no bound: a positive rate stays at
+/// least 1.
 pub(super) fn whole_rate(rate: f64) -> u64 {
     if rate > 0.0 { (rate.round() as u64).max(1) } else { 0 }
 }
 
-/// Paths as fio's `filename` lists them: between colons, those inside a path escaped.
+/// Formats paths for fio's `filename`: separated by colons, with the colons inside paths escaped.
 pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     paths.map(|path| path.replace(':', "\\:")).collect::<Vec<_>>().join(":")
 }

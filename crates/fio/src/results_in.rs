@@ -1,4 +1,4 @@
-//! Results of fio out of files: text, JSON and json+, one after the other and with noise between.
+//! Reads fio's results from files: text, JSON and json+, one after the other, with other text in between.
 
 use super::json_in::{Document, Fed};
 use super::text_in::TextReader;
@@ -9,22 +9,21 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
-/// What reading comes upon.
+/// Something found while reading.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
     Result(Box<FioResult>),
-    /// Something that should have been one, or part of one; everything around it is read.
+    /// A result, or a part of one, that cannot be read; everything around it is read.
     Problem(Problem),
 }
 
 /// What could not be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, as it was named.
+    /// The name of the file, as given.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it.
     pub reason: String,
 }
 
@@ -40,24 +39,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Longer lines of text are read in pieces: fio writes none.
+/// Longer lines of text are read in pieces; fio writes none.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// More problems of a file are counted, not told: a file of another kind has one in each line.
+/// Further problems of a file are only counted: a file of another kind has one in each line.
 const MOST_PROBLEMS: u64 = 1000;
 
-/// Lines of text are taken together up to so many bytes, of which a few may be looked at again.
+/// Maximum number of bytes of text lines that are read together; a few of them may be read again.
 const LINES_BYTES: usize = 1 << 12;
 
-/// Reads every result in the output of fio, of any version since 2.0.7: normal text, JSON and
-/// json+, several of them in one file, of client/server runs too, with anything else in between.
-/// Where one run was written both as text and as JSON, its JSON counts alone.
+/// Reads every result in the output of any fio version since 2.0.7: normal text, JSON and json+, several of
+/// them in one file, also of client/server runs, with anything else in between. If a run was written both
+/// as text and as JSON, only its JSON counts.
 ///
-/// `file` names the source in what is found. Memory is that of one job's JSON, or of one run's
-/// text.
+/// `file` names the source in the results. At most one job's JSON, or one run's text, is in memory.
 ///
 /// # Errors
-/// Where `input` fails. What cannot be understood is [`Reading::Problem`] instead.
+/// Fails if `input` fails. What cannot be parsed becomes a [`Reading::Problem`] instead.
 pub fn read_results(
     file: &str,
     mut input: impl BufRead,
@@ -76,7 +74,7 @@ pub fn read_results(
             continue;
         }
         if reader.wants_bytes(chunk) {
-            // It takes at least a byte, or leaves a document that broke off.
+            // It takes at least a byte, or leaves a document that was cut off.
             let taken = reader.bytes(chunk);
             input.consume(taken);
             continue;
@@ -99,12 +97,12 @@ struct Reader<'a> {
     output: Output<'a>,
     text: TextReader<'a>,
     document: Option<Document<'a>>,
-    /// Number of the line at hand, from 1.
+    /// Number of the current line, from 1.
     number: u64,
-    /// True where nothing of the line at hand was read.
+    /// True if nothing of the current line was read yet.
     at_line_start: bool,
-    /// True behind a document that broke off: what is left of it is not taken for another one,
-    /// which begins a line.
+    /// True after a document that was cut off: its remainder is not taken for another document unless a
+    /// brace begins a line.
     broken: bool,
 }
 
@@ -121,14 +119,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// True where the bytes are blank, or of a document: no lines, which may be of any length.
+    /// Returns true if the bytes are blank or part of a document. They are not read by lines, because they may
+    /// go on for any length.
     fn wants_bytes(&self, chunk: &[u8]) -> bool {
         let first = chunk.first().copied().unwrap_or_default();
         let begins = first == b'{' && (self.at_line_start || !self.broken);
         self.document.is_some() || first.is_ascii_whitespace() || begins
     }
 
-    /// Takes bytes for which [`Self::wants_bytes`] holds; returns how many.
+    /// Takes bytes for which [`Self::wants_bytes`] is true; returns how many.
     fn bytes(&mut self, chunk: &[u8]) -> usize {
         if self.document.is_none() {
             let blank = chunk.iter().take_while(|b| b.is_ascii_whitespace()).count();
@@ -149,7 +148,7 @@ impl<'a> Reader<'a> {
         self.broken = false;
     }
 
-    /// Gives the document at hand its bytes; returns how many it took.
+    /// Passes bytes to the current document; returns how many it took.
     fn feed(&mut self, bytes: &[u8]) -> usize {
         let Some(document) = &mut self.document else { return 0 };
         let taken = match document.feed(bytes, &mut |found| self.output.take(found)) {
@@ -164,7 +163,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Leaves the document at hand.
+    /// Leaves the current document.
     fn end(&mut self) {
         let Some(document) = self.document.take() else { return };
         self.number = document.line();
@@ -192,8 +191,8 @@ impl<'a> Reader<'a> {
         self.at_line_start = ends;
     }
 
-    /// Takes whole lines as long as they have neither braces nor carriage returns, which is almost
-    /// all of fio's text; returns how many bytes. Many lines at once are sooner found to be UTF-8.
+    /// Takes whole lines as long as they contain neither braces nor carriage returns, which is almost all
+    /// of fio's text; returns how many bytes. Validating UTF-8 is faster for many lines at once.
     fn bare_lines(&mut self, chunk: &[u8]) -> usize {
         let within = &chunk[..chunk.len().min(LINES_BYTES)];
         let whole = memrchr(b'\n', within).map_or(0, |end| end + 1);
@@ -219,7 +218,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text_line(&mut self, line: &[u8]) {
-        // Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
+        // Replacing invalid UTF-8 is slow, byte by byte; almost no line needs it.
         let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from);
         self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
     }
@@ -238,10 +237,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What tells the results of one run of fio apart, in either format: name, group, reads, writes.
+/// Distinguishes the results of one fio run, in either format: name, group, reads, writes.
 pub(super) type ResultKey = (String, u32, u64, u64);
 
-/// The key of a result.
+/// Returns the key of a result.
 pub(super) fn key(result: &FioResult) -> ResultKey {
     let ios = |direction: &Option<FioDirection>| direction.as_ref().map_or(0, |d| d.ios);
     (result.name.clone(), result.group, ios(&result.read), ios(&result.write))
@@ -249,11 +248,11 @@ pub(super) fn key(result: &FioResult) -> ResultKey {
 
 struct Output<'a> {
     sink: &'a mut dyn FnMut(Reading),
-    /// True where something was found.
+    /// True if something was found.
     found: bool,
-    /// Problems come upon.
+    /// Number of problems found.
     problems: u64,
-    /// Results of the last JSON document. Text beside it says the same of them in fewer digits.
+    /// Results of the last JSON document. Text next to it repeats them with fewer digits.
     seen: HashSet<ResultKey>,
 }
 
@@ -269,7 +268,7 @@ impl Output<'_> {
         (self.sink)(found);
     }
 
-    /// Tells how many problems were not told.
+    /// Reports how many problems were only counted.
     fn sum_up(&mut self, file: &str, line: u64) {
         let untold = self.problems.saturating_sub(MOST_PROBLEMS);
         if untold > 0 {
@@ -291,7 +290,7 @@ impl Output<'_> {
     }
 }
 
-/// Where a JSON document begins in a line of text: at a brace before a name or the line's end.
+/// Returns where a JSON document begins in a line of text: at a brace before a name or the end of the line.
 fn document_in(line: &[u8]) -> Option<usize> {
     memchr_iter(b'{', line).find(|at| {
         let behind = line[at + 1..].iter().find(|b| !b.is_ascii_whitespace());

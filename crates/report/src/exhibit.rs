@@ -1,4 +1,4 @@
-//! What is shown: runs as the history keeps them, in the form that panels draw.
+//! Runs from the history, in the form that panels draw.
 
 mod course;
 mod rounds;
@@ -25,24 +25,24 @@ use std::borrow::Cow;
 /// A run that is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exhibit {
-    /// Whose storage was measured: what figures are grouped by.
+    /// The system whose storage was measured; figures are grouped by it.
     pub system: String,
     pub document: Shown,
 }
 
-/// What the run did.
+/// The document of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
-    /// Loads as given; results of fio as well.
+    /// Workloads as given; also results of fio.
     Run(Box<RunDocument>),
     /// A search for a capacity.
     Find(Box<FindDocument>),
     Suite(Box<SuiteDocument>),
-    /// One load by two programs.
+    /// One workload run by two programs.
     Crosscheck(Box<CrosscheckDocument>),
-    /// A database beside its device.
+    /// A database compared with its device.
     Beside(Box<BesideDocument>),
-    /// The system alone.
+    /// A recording of the system without a workload.
     Profile(Box<ProfileDocument>),
 }
 
@@ -52,73 +52,72 @@ pub enum ExhibitError {
     /// No panel draws documents of this format.
     #[error("there is no picture of {0}")]
     Format(String),
-    /// The document is not what its format says.
+    /// The document does not match its format.
     #[error("the run cannot be read: {0}")]
     Document(#[from] serde_json::Error),
 }
 
-/// A row of the classic table, with what the table has no column for.
+/// A row of the classic table, with details for which the table has no column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Where it was measured.
+    /// The target and the system.
     pub place: String,
     pub row: Row,
-    /// I/Os that were outstanding at once, as asked.
+    /// Requested queue depth.
     pub queue_depth: u32,
-    /// I/Os per second that were asked for; `None` where each follows another.
+    /// Requested I/Os per second; `None` in a closed loop.
     pub rate_iops: Option<f64>,
-    /// The words of what was measured.
+    /// The terms for what was measured.
     pub(crate) terms: Terms,
 }
 
 /// A capacity that was searched for.
 #[derive(Debug, Clone)]
 pub struct Capacity<'a> {
-    /// What was asked, where there are several.
+    /// What was searched for, if there are several capacities.
     pub label: &'a str,
-    /// Bounds searched under.
+    /// The limits of the search.
     pub limits: Cow<'a, [Limit]>,
     pub answer: &'a Answer,
-    /// The knee of the curve, where it has one.
+    /// The knee of the curve, if it has one.
     pub knee: Option<Knee>,
-    /// Points measured, by rising depth.
+    /// The measured points, by rising queue depth.
     pub curve: Cow<'a, [CurvePoint]>,
-    /// The words of what was measured.
+    /// The terms for what was measured.
     pub(crate) terms: Terms,
 }
 
 /// Latencies of one direction of one step.
 #[derive(Debug, Clone)]
 pub struct Latencies<'a> {
-    /// What they are of: `randread 8 KiB depth 16, reads`.
+    /// What the latencies belong to: `randread 8 KiB depth 16, reads`.
     pub name: String,
     /// What is counted: `I/Os`, `operations`.
     pub counted: &'static str,
-    /// All of them.
     pub histogram: Cow<'a, Histogram>,
 }
 
-/// What runs have in common that are drawn together.
+/// The property that runs in one group share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
     /// The system whose storage was measured.
     System,
     Target,
-    /// What was asked of it.
+    /// The workload.
     Label,
-    /// Nothing: each run alone.
+    /// Each run is its own group.
     Run,
 }
 
-/// Runs that are drawn together, beside those of other groups.
+/// Runs that are drawn together, next to those of other groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// What they have in common.
+    /// The value that the runs share.
     pub name: String,
     pub exhibits: Vec<Exhibit>,
 }
 
-/// Runs in groups, in the order in which each group's first run comes.
+/// Groups runs. The groups are in the order of their first runs.
 #[must_use]
 pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -138,11 +137,11 @@ pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
 }
 
 impl Exhibit {
-    /// A document by its format. The system is the host it ran on, else the one that an import names, else
-    /// the target.
+    /// Reads a document according to its format. The system is the host on which it ran, or the one that an
+    /// import names, or the target.
     ///
     /// # Errors
-    /// Where there is no picture of it.
+    /// Fails if no panel draws this format, or if the document does not match it.
     pub fn of(document: Value) -> Result<Self, ExhibitError> {
         let format = document.get("format").and_then(Value::as_str).unwrap_or("a document");
         let shown = match format {
@@ -164,7 +163,7 @@ impl Exhibit {
         Ok(exhibit)
     }
 
-    /// Where it ran.
+    /// Returns the environment in which it ran.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         match &self.document {
@@ -177,7 +176,7 @@ impl Exhibit {
         }
     }
 
-    /// What the document begins with.
+    /// Returns the head of the document.
     #[must_use]
     pub fn head(&self) -> &Head {
         match &self.document {
@@ -190,7 +189,7 @@ impl Exhibit {
         }
     }
 
-    /// Its reasons for doubt, and its notes.
+    /// Returns the caveats and notes.
     #[must_use]
     pub fn caveats(&self) -> &[Caveat] {
         match &self.document {
@@ -203,30 +202,31 @@ impl Exhibit {
         }
     }
 
-    /// The words of what was measured.
+    /// Returns the terms for what was measured.
     pub(crate) fn terms(&self) -> Terms {
         Terms::of(self.head())
     }
 
-    /// The target by name.
+    /// Returns the name of the target.
     #[must_use]
     pub fn target(&self) -> String {
         self.head().target.name().to_owned()
     }
 
-    /// The system that an import names. The file is no target: a system's results are often in many.
+    /// Returns the system that an import names. Its target is a file, which is not used instead because the
+    /// results of a system are often spread over many files.
     fn imported_as(&self) -> Option<&str> {
         self.head().target.imported_system()
     }
 
-    /// Where it was measured: the target and the system, the latter where it is not the same.
+    /// Returns where it was measured: the target, and the system if it differs.
     #[must_use]
     pub fn place(&self) -> String {
         let target = self.imported_as().map_or_else(|| self.target(), str::to_owned);
         if target == self.system { target } else { format!("{target}, {}", self.system) }
     }
 
-    /// Steps at a fixed concurrency or rate, those that only make ready left out.
+    /// Returns the steps at a fixed concurrency or rate, without those that only prepare.
     #[must_use]
     pub fn steps(&self) -> Vec<&StepResult> {
         match &self.document {
@@ -237,12 +237,12 @@ impl Exhibit {
         }
     }
 
-    /// A row for each direction of each job of each step, and for each point of a curve.
+    /// Returns a row for each direction of each job of each step, and for each point of a curve.
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let (place, terms) = (self.place(), self.terms());
         let sample = |row: Row, queue_depth, rate_iops| {
-            // A picture of one direction has nothing of the other.
+            // A picture of one direction must not include the other.
             let row = if row.shares_are_joint { Row { shares: None, ..row } } else { row };
             let row = if terms.is_database() { self.of_database(row) } else { row };
             Sample { place: place.clone(), row, queue_depth, rate_iops, terms }
@@ -260,17 +260,18 @@ impl Exhibit {
             Shown::Find(find) => rows_of_find(find, &self.system)
                 .into_iter()
                 .zip(&find.curve)
-                // A search has a depth, whoever keeps it.
+                // A search has a queue depth, no matter which processes provide it.
                 .map(|(row, point)| {
                     sample(Row { users: None, ..row }, point.queue_depth, point.rate_iops)
                 })
                 .collect(),
-            // Rounds of one load are no growth of it, and two sides no one's rows.
+            // Rounds of one workload do not form a curve over queue depths, and the two sides of a
+            // comparison have no rows.
             Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),
         }
     }
 
-    /// A row named by what the processes of a database did, and not by how many they were.
+    /// Names the row of a database by what its processes did, not by their number.
     fn of_database(&self, row: Row) -> Row {
         let mode = self.head().load.database().map_or("database", |load| &load.mode);
         let [reads, updates, _] = self.terms().sides();
@@ -279,7 +280,7 @@ impl Exhibit {
         Row { test, is_half: false, ..row }
     }
 
-    /// Capacities that were searched for.
+    /// Returns the capacities that were searched for.
     #[must_use]
     pub fn capacities(&self) -> Vec<Capacity<'_>> {
         match &self.document {
@@ -314,8 +315,8 @@ impl Exhibit {
         }
     }
 
-    /// Latencies of each direction of each step, where they were kept; of a suite that goes in rounds those of the
-    /// rounds that count, together.
+    /// Returns the latencies of each direction of each step for which they were kept. For a suite with
+    /// rounds, the latencies of the rounds that count are merged.
     #[must_use]
     pub fn latencies(&self) -> Vec<Latencies<'_>> {
         let terms = self.terms();
@@ -329,7 +330,7 @@ impl Exhibit {
     }
 }
 
-/// A side of a comparison as a capacity of its own; its limits are those that were judged.
+/// Returns one side of a comparison as a capacity of its own; its limits are those that were judged.
 fn side<'a>(label: &'a str, side: &'a BesideSide, terms: Terms) -> Capacity<'a> {
     let mut curve = side.curve.clone();
     curve.sort_by_key(|point| point.queue_depth);
@@ -343,7 +344,7 @@ fn side<'a>(label: &'a str, side: &'a BesideSide, terms: Terms) -> Capacity<'a> 
     }
 }
 
-/// Latencies of each program in all its rounds.
+/// Returns the latencies of each program in all its rounds.
 fn latencies_of_sides(check: &CrosscheckDocument) -> Vec<Latencies<'_>> {
     let fio = check.head.via.as_ref().map_or("fio", |via| via.version.as_str());
     let of_side = |(side, name): (Side, &str)| {
@@ -357,7 +358,7 @@ fn latencies_of_sides(check: &CrosscheckDocument) -> Vec<Latencies<'_>> {
     [(Side::Iogauge, "iogauge"), (Side::Fio, fio)].into_iter().filter_map(of_side).collect()
 }
 
-/// Latencies of the same name as one.
+/// Merges latencies with the same name.
 fn merged<'a>(all: impl Iterator<Item = Latencies<'a>>) -> Vec<Latencies<'a>> {
     let mut merged: Vec<Latencies<'a>> = Vec::new();
     for latencies in all {

@@ -1,5 +1,5 @@
-//! Results to text and pictures: pure functions from the documents of `iogauge-model`, so that any
-//! stored run is shown again offline. Nothing here prints, measures or reads a clock.
+//! Results as text and pictures: pure functions of the documents of `iogauge-model`, so that any stored run
+//! can be shown again offline. Nothing here prints, measures or reads a clock.
 #![forbid(unsafe_code)]
 
 pub mod chart;

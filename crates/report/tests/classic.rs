@@ -1,4 +1,4 @@
-//! The classic table beside what the scripts around fio print of the same files.
+//! Compares the classic table with the output of the scripts around fio for the same files.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -30,7 +30,7 @@ fn rows_of(path: &Path) -> Vec<Row> {
     rows
 }
 
-/// Rows of every output of 2.0.7, in the order of names.
+/// Returns the rows of every output of fio 2.0.7, in the order of file names.
 fn old() -> Vec<Row> {
     let mut paths: Vec<_> =
         fs::read_dir(data("2.0.7")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -53,7 +53,7 @@ fn plain_and_percentiles_are_theirs_to_the_byte() {
     assert_eq!(classic::plain(&rows, percentiles), expected("expected-p.txt"));
 }
 
-/// Theirs lose I/Os of less than 2 µs: 0.97 % is left of 1.01 % in these rows.
+/// The scripts lose I/Os faster than 2 µs: in these rows, they print 0.97 % instead of 1.01 %.
 const LOSE_2_US: [usize; 2] = [9, 12];
 
 #[test]
@@ -72,7 +72,7 @@ fn shares_are_theirs_and_those_below_2_us() {
     assert_eq!(ours.lines().count(), theirs.lines().count());
 }
 
-/// The cells of the rows of R code.
+/// Returns the cells of the rows in R code.
 fn cells(code: &str) -> Vec<Vec<String>> {
     let (_, rows) = code.split_once("matrix(c(\n").unwrap();
     let (rows, _) = rows.split_once("\n)").unwrap();

@@ -1,4 +1,4 @@
-//! What a reader of `iogauge crosscheck` sees.
+//! The text output of `iogauge crosscheck`.
 #![allow(clippy::unwrap_used)]
 
 mod common;

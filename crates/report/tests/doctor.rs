@@ -1,4 +1,4 @@
-//! What a reader of `iogauge doctor` sees.
+//! The text output of `iogauge doctor`.
 #![allow(clippy::unwrap_used)]
 
 mod common;

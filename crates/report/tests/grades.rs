@@ -1,4 +1,4 @@
-//! The report card: that writes have marks as synchronous ones only where they were, or may have been.
+//! The report card: writes are graded as synchronous ones only if they were, or may have been.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -27,7 +27,7 @@ fn drawn(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     (PANELS.iter().find(|known| known.name == "grades").unwrap().draw)(exhibits, width)
 }
 
-/// The card of these, whose words are those of its picture, too.
+/// Returns the text of the card, which is checked to equal that of its picture.
 fn card(exhibits: &[Exhibit]) -> String {
     for width in [NARROW, WIDE] {
         let [figure] = &drawn(exhibits, width)[..] else { panic!() };
@@ -45,7 +45,7 @@ fn card(exhibits: &[Exhibit]) -> String {
     drawn(exhibits, WIDE).remove(0).description
 }
 
-/// A write of 1 KiB by so many users.
+/// Returns a write of 1 KiB by this many users.
 fn write(numjobs: u32, sync: SyncMode) -> Load {
     let block = BlockSizes::fixed(1024);
     Load { rw: Pattern::Write, read_percent: 0, block, numjobs, sync, ..Load::default() }
@@ -63,13 +63,13 @@ fn native_writes_have_marks_where_each_waits() {
     let buffered = card(&[both(SyncMode::None)]);
     let begin = format!("1k writes, not synchronous: no marks. {REFUSED}");
     assert!(buffered.starts_with(&begin), "{buffered}");
-    // Flushes are no part of the latency of a write.
+    // Flushes are not part of the latency of a write.
     let flushed = [4, 16].map(|users| Load { fsync_every: 1, ..write(users, SyncMode::None) });
     assert_eq!(card(&[run(run_of_loads(&flushed))]), buffered);
-    // A later run that does not wait is not in the way of one that does.
+    // A later run that does not wait does not hide one that does.
     let said = card(&[both(SyncMode::Sync), both(SyncMode::None)]);
     assert_eq!(said, card(&[both(SyncMode::Sync)]));
-    // More users that do not wait are no growth of those that do.
+    // More users that do not wait are not compared with users that do.
     let mixed = [write(4, SyncMode::Sync), write(16, SyncMode::None)];
     let said = card(&[run(run_of_loads(&mixed))]);
     assert!(said.contains("; 16 users not synchronous, no marks. ") && said.contains(REFUSED));
@@ -126,7 +126,7 @@ fn json_of_fio_tells_whether_writes_wait() {
     assert!(!said.contains(UNTOLD) && !said.contains(REFUSED), "{said}");
     let said = card_of(&sized.replace(r#""sync" : "1""#, r#""fsync" : "1""#));
     assert!(said.starts_with("1k writes, not synchronous: no marks. "), "{said}");
-    // Kept without that by an earlier version.
+    // Stored by an earlier version, without that figure.
     let mut steps = imported(&sized);
     steps[1].fio.as_mut().unwrap().is_synchronous = None;
     let said = card(&[run(run_document(steps))]);

@@ -1,4 +1,4 @@
-//! Maps and rounds: that they show what was measured, wherever it comes from.
+//! Maps and rounds: they show what was measured, whatever document it comes from.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -32,7 +32,7 @@ fn drawn(panel: &str, exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     (PANELS.iter().find(|known| known.name == panel).unwrap().draw)(exhibits, width)
 }
 
-/// Texts of a picture.
+/// Returns the texts of a picture.
 fn texts<'a>(scene: &'a Scene) -> Vec<&'a str> {
     let text = |mark: &'a Mark| match mark {
         Mark::Text(text) => Some(text.text.as_str()),
@@ -46,9 +46,9 @@ fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
     let [figure] = &drawn("block-size-map", &[run(sizes())], WIDE)[..] else { panic!() };
     let lines =
         |scene: &Scene| scene.marks.iter().filter(|m| matches!(m, Mark::Series { .. })).count();
-    // Two depths in three plots.
+    // Two queue depths in three plots.
     assert_eq!(lines(&figure.scene), 6);
-    // 1 GB/s is there from 16 KiB on, where 32 are outstanding, and 4 MiB take 134 ms then.
+    // At QD 32, 1 GB/s is reached from 16 KiB on, and 4 MiB take 134 ms.
     let words = &figure.description;
     assert!(
         words.contains("At queue depth 32 sizes of 16K and more reach at least 90 %"),
@@ -57,7 +57,7 @@ fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
     assert!(words.contains("Within mean <= 10 ms, "), "{words}");
     let [figure] = &drawn("block-size-map", &[run(sizes_and_depths())], WIDE)[..] else { panic!() };
     assert_eq!(lines(&figure.scene), 0);
-    // A value in each cell of each of three maps.
+    // Each cell of the three maps has a value.
     let (iops, mean_ns) = served(&load(0, 65_536, 64));
     let words = texts(&figure.scene);
     for value in [format!("{:.1}k", iops / 1e3), format!("{:.2}", mean_ns / 1e6)] {
@@ -73,7 +73,8 @@ fn the_best_size_keeps_the_limit() {
     let deep =
         totals.iter().find(|t| t.access.block_bytes == 1 << 20 && t.access.queue_depth == 256);
     assert!(!deep.unwrap().within, "256 MiB in a second are more than 10 ms");
-    // 1 GB/s is moved by many: blocks of 64 KiB at depth 8 would be the least, and 16 is the least that was tried.
+    // Several reach 1 GB/s: the smallest would be 64 KiB at QD 8, and QD 16 is the smallest that was
+    // measured.
     let as_fast = totals.iter().filter(|total| total.within && total.bytes_per_sec > 0.99e9);
     let best = as_fast.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns)).unwrap();
     assert_eq!((best.access.block_bytes, best.access.queue_depth), (65_536, 16));
@@ -82,7 +83,7 @@ fn the_best_size_keeps_the_limit() {
     assert!(figure.description.contains(said), "{}", figure.description);
 }
 
-/// A search under `mean <= 1 ms` and a run without a limit, with loads of several sizes.
+/// Returns a search under `mean <= 1 ms` and a run without a limit, with workloads of several sizes.
 fn of_two_limits() -> [Exhibit; 2] {
     let mut document = find_document(StoppedBy::Limit);
     document.head.load = load(0, 8192, 1).into();
@@ -105,7 +106,7 @@ fn each_load_is_judged_by_its_own_limit() {
         let green =
             |mark: &Mark| matches!(mark, Mark::Line { stroke, .. } if stroke.ink == Ink::Good);
         assert!(!figure.scene.marks.iter().any(green));
-        // Each cell says what it keeps or breaks.
+        // Each cell names the limit that it meets or violates.
         let cells = figure.scene.marks.iter().filter_map(|mark| match mark {
             Mark::Hover(hover) => Some(&hover.points),
             _ => None,
@@ -125,14 +126,14 @@ fn a_mix_map_has_a_row_with_two_mixes() {
         let sequential = loads.into_iter().map(|load| Load { rw: sequential(&load), ..load });
         drawn("mix-map", &[run(run_of_loads(&sequential.collect::<Vec<_>>()))], WIDE).len()
     };
-    // As the sequential loads of the suite `oltp`: large reads and small writes.
+    // Like the sequential workloads of the suite `oltp`: large reads and small writes.
     let apart = [(100, 1 << 20), (0, 1024), (0, 8192), (0, 131_072)];
     assert_eq!(maps(&apart), 0);
     let one_row = [&apart[..], &[(100, 8192)]].concat();
     assert_eq!(maps(&one_row), 1);
 }
 
-/// The pattern of a load in order.
+/// Returns the pattern of a workload as a sequential one.
 fn sequential(load: &Load) -> Pattern {
     match load.read_percent {
         100 => Pattern::Read,
@@ -151,7 +152,7 @@ fn every_cell_of_a_map_can_be_read_on_a_telephone() {
         let small = |mark: &&Mark| matches!(mark, Mark::Text(text) if text.size < 9.0);
         assert!(!figure.scene.marks.iter().any(|mark| small(&mark)), "{}", figure.title);
     }
-    // Three maps of seven mixes and three sizes: each has a value.
+    // Three maps of seven mixes and three sizes: each cell has a value.
     let cells = figure.scene.marks.iter().filter(
         |mark| matches!(mark, Mark::Rect { height, .. } if *height > 20.0 && *height < 24.0),
     );
@@ -178,14 +179,14 @@ fn rounds_tell_when_they_were_steady() {
     let [figure] = &drawn("rounds", &[of_suite(rounds())], WIDE)[..] else { panic!() };
     assert!(figure.description.starts_with("Steady in rounds 3 to 7 of 7. 0 % reads, 4K: "));
     assert_eq!(texts(&figure.scene).iter().filter(|text| **text == "steady").count(), 3);
-    // Without a rule there are rounds all the same, one series for each load.
+    // Without a rule there are still rounds, with one series per workload.
     let mut document = rounds();
     document.conclusion.findings = json!({ "rounds": [{ "iops": 1.0 }] });
     let exhibit = of_suite(document);
     assert_eq!(exhibit.rounds().unwrap().tracked.len(), 21);
     let [figure] = &drawn("rounds", &[exhibit], WIDE)[..] else { panic!() };
     assert!(figure.description.starts_with("7 rounds; no rule judges them."));
-    // One that is not steady says so.
+    // A suite that is not steady says so.
     let mut document = rounds();
     document.conclusion.findings["steady"] = json!(false);
     document.conclusion.findings["tracked"][1]["steady"] = json!(false);
@@ -199,7 +200,7 @@ fn rounds_tell_when_they_were_steady() {
     assert!(drawn("rounds", &[of_suite(suite(Vec::new(), json!({})))], WIDE).is_empty());
 }
 
-/// What fio would have reported of a load.
+/// Returns what fio would have reported for a workload.
 fn by_fio(read_percent: u32, bytes: u64, iodepth: u32) -> StepResult {
     let load = load(read_percent, bytes, iodepth);
     let (iops, mean_ns) = served(&load);
@@ -216,7 +217,7 @@ fn by_fio(read_percent: u32, bytes: u64, iodepth: u32) -> StepResult {
             ..FioDirection::default()
         })
     };
-    // A draw by chance is not the share that was asked for.
+    // The share drawn at random differs from the requested one.
     let reads = (f64::from(read_percent) - 0.4).max(0.0) / 100.0;
     let reads = if read_percent == 100 { 1.0 } else { reads };
     let result = FioResult {
@@ -287,7 +288,7 @@ fn searches_with_several_sizes_are_one_map() {
 
 #[test]
 fn what_is_not_one_load_is_in_no_map() {
-    // Not told, of two sizes, at a rate, with nothing done.
+    // Unknown workload, two block sizes, a rate, no I/O.
     let mut untold = run_document(vec![step("made up", 4)]);
     untold.head.load = Workload::label("made up");
     assert!(run(untold).totals().is_empty());

@@ -1,4 +1,4 @@
-//! Pages of many runs that kept all there is to keep: how large they are, and what they say is left out.
+//! Pages of many runs with all data that runs keep: their size, and what they say is left out.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,13 +17,13 @@ fn exhibit(document: Shown) -> Exhibit {
     Exhibit { system: "db1".to_owned(), document }
 }
 
-/// All panels of runs of one system.
+/// Returns a page with all panels of runs of one system.
 fn page(exhibits: Vec<Exhibit>, title: &str) -> String {
     let panels: Vec<&Panel> = PANELS.iter().collect();
     html::page(&grouped(exhibits, GroupBy::System), &panels, title, "0.1.0").unwrap()
 }
 
-/// Numbers from 0 to 1 that follow no pattern, always the same ones.
+/// Returns a generator of pseudo-random numbers from 0 to 1, the same ones each time.
 fn scattered(mut seed: u64) -> impl FnMut() -> f64 {
     move || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -31,7 +31,7 @@ fn scattered(mut seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Latencies with a long tail, as a device under load has them.
+/// Returns latencies with a long tail, like those of a device under load.
 fn tailed(next: &mut impl FnMut() -> f64, mean_ns: f64, ios: u32) -> Histogram {
     let mut histogram = Histogram::new();
     for _ in 0..ios {
@@ -40,7 +40,7 @@ fn tailed(next: &mut impl FnMut() -> f64, mean_ns: f64, ios: u32) -> Histogram {
     histogram
 }
 
-/// A quarter of a minute at a growing depth, in so many intervals, and samples of the system each half second.
+/// Returns 15 s at a rising queue depth, in this many intervals, with system samples every half second.
 fn searched(run: u64, intervals: u32) -> (Vec<IntervalPoint>, Vec<SystemPoint>) {
     let mut next = scattered(run);
     let seconds = 15.0 / f64::from(intervals);
@@ -95,7 +95,7 @@ fn searched(run: u64, intervals: u32) -> (Vec<IntervalPoint>, Vec<SystemPoint>) 
     (series, (1..=30).map(sample).collect())
 }
 
-/// A search as it comes of a directory.
+/// Returns a search like one of a directory.
 fn real_search(run: u64) -> Exhibit {
     let mut document = find_document(StoppedBy::Limit);
     document.head.run_id = format!("20261121-101530-{run:04}");
@@ -113,11 +113,11 @@ fn fifty_searches_make_a_file_that_can_be_mailed() {
     let fifty = page((1..=50).map(real_search).collect(), "fifty");
     assert!(fifty.len() < 1_500_000, "{} bytes", fifty.len());
     assert!(fifty.contains("a run over time has 24 points at most here, neighbours joined."));
-    // One has all it has, and nothing to say about it.
+    // A single run has all its points and no note.
     assert!(!page(vec![real_search(1)], "one").contains("points at most here"));
 }
 
-/// A suite of as many steps as `oltp` has, some of which read and write.
+/// Returns a suite with as many steps as `oltp`; some of them read and write.
 fn real_suite(run: u64) -> Exhibit {
     let step = |number: u32| {
         let load = loads::load(if number < 22 { 100 } else { 80 }, 8192, 1 + number);
@@ -139,7 +139,7 @@ fn real_suite(run: u64) -> Exhibit {
 fn fifty_suites_make_a_file_of_bounds_that_says_what_it_leaves_out() {
     let fifty = page((1..=50).map(real_suite).collect(), "fifty");
     assert!(fifty.len() < 3_000_000, "{} bytes", fifty.len());
-    // 32 loads by 50 runs are 1600 curves.
+    // 32 workloads by 50 runs are 1600 curves.
     assert!(fifty.contains("8 loads, of the 12 latest runs of each"));
     assert!(fifty.contains("leaves out 1216 curves of earlier ones."));
     assert!(fifty.contains("run 0039: ") && !fifty.contains("run 0038: "));

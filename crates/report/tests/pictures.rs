@@ -1,4 +1,4 @@
-//! Panels: that what they draw can be read, stays within its bounds, and tells itself in words.
+//! Panels: what they draw is readable, stays within its bounds, and is described in words.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +19,7 @@ use iogauge_report::html;
 use iogauge_report::panel::{Figure, NARROW, PANELS, Panel, WIDE};
 use serde_json::{Value, json};
 
-/// A step whose latencies lie around a mean, some of them far above.
+/// Returns a step whose latencies are close to a mean, with some much larger ones.
 fn spread(queue_depth: u32) -> StepResult {
     let mut result = step(&format!("randread 4 KiB depth {queue_depth}"), queue_depth);
     for direction in [&mut result.read, &mut result.write].into_iter().flatten() {
@@ -46,7 +46,7 @@ fn spread(queue_depth: u32) -> StepResult {
     result
 }
 
-/// So many seconds whose latencies come and go, with a slow one here and there.
+/// Returns intervals of this many seconds whose latencies vary, each with a slow I/O.
 fn series(seconds: u32, queue_depth: u32) -> Vec<IntervalPoint> {
     let interval = |second: u32| {
         let mut histogram = Histogram::new();
@@ -69,7 +69,7 @@ fn series(seconds: u32, queue_depth: u32) -> Vec<IntervalPoint> {
     (1..=seconds).map(interval).collect()
 }
 
-/// A run of random reads of 8 KiB by 16 and 32 users, as a report card wants them.
+/// Returns a run of random reads of 8 KiB by 16 and 32 users, as required by a report card.
 fn graded() -> Exhibit {
     let users = [16, 32];
     let asked = users.map(|numjobs| {
@@ -96,18 +96,18 @@ fn found() -> Exhibit {
     exhibit(Shown::Find(Box::new(find_document(StoppedBy::Limit))))
 }
 
-/// What every panel is shown.
+/// Returns runs for every panel.
 fn exhibits() -> Vec<Exhibit> {
     let mut steps = [1, 4, 16, 64].map(spread);
     steps[1].trace = Some(Box::new(trace()));
     vec![found(), run_of(steps.into()), graded()]
 }
 
-/// What panels are shown that draw of suites and of loads that differ in size and mix.
+/// Returns runs for the panels that draw suites, and workloads with different sizes and mixes.
 fn suites() -> Vec<Exhibit> {
     let runs = [loads::sizes(), loads::sizes_and_depths()];
     let runs = runs.map(|run| exhibit(Shown::Run(Box::new(run))));
-    // One whose line of best fit falls so steeply that it would end below 0.
+    // A suite whose line of best fit falls so steeply that it would end below 0.
     let mut steep = loads::rounds();
     steep.conclusion.findings["tracked"][0]["line"] = json!([4e5, -1e5]);
     let rounds = [loads::rounds(), steep].map(|suite| exhibit(Shown::Suite(Box::new(suite))));
@@ -121,13 +121,13 @@ fn figures(exhibits: &[Exhibit], width: f64) -> Vec<(&'static str, Figure)> {
     PANELS.iter().flat_map(of_panel).collect()
 }
 
-/// All panels of runs that are not told apart.
+/// Returns a page with all panels of runs in one group.
 fn page(exhibits: Vec<Exhibit>, title: &str) -> String {
     let panels: Vec<&Panel> = PANELS.iter().collect();
     html::page(&grouped(exhibits, GroupBy::System), &panels, title, "0.1.0").unwrap()
 }
 
-/// Everything that is drawn, out of its series.
+/// Returns all marks, with those inside series.
 fn flat(marks: &[Mark]) -> Vec<&Mark> {
     let mut found = Vec::new();
     for mark in marks {
@@ -139,7 +139,7 @@ fn flat(marks: &[Mark]) -> Vec<&Mark> {
     found
 }
 
-/// Marks that leave their picture.
+/// Returns the marks that leave their picture.
 fn outside(scene: &Scene) -> Vec<String> {
     let within = |x: f64, y: f64| {
         (-1.0..=scene.width + 1.0).contains(&x) && (-1.0..=scene.height + 1.0).contains(&y)
@@ -302,13 +302,13 @@ fn the_same_load_of_two_runs_has_two_names() {
     );
 }
 
-/// What a panel draws of a run.
+/// Returns what a panel draws of a run.
 fn drawn(panel: &str, exhibit: &Exhibit, width: f64) -> Vec<Figure> {
     let all = figures(std::slice::from_ref(exhibit), width).into_iter();
     all.filter(|(name, _)| *name == panel).map(|(_, figure)| figure).collect()
 }
 
-/// All texts of a picture.
+/// Returns all texts of a picture.
 fn texts(figure: &Figure) -> Vec<&str> {
     let words = |mark: &&Mark| matches!(mark, Mark::Text(_));
     let marks = flat(&figure.scene.marks).into_iter().filter(words);
@@ -323,7 +323,7 @@ fn latency_over_time_is_a_map_where_it_was_kept() {
         let of_map = |mark: &&Mark| matches!(mark, Mark::Line { stroke, .. } if matches!(stroke.ink, Ink::Heat(_)));
         flat(&figure.scene.marks).into_iter().filter(of_map).count()
     };
-    // One line for each shade, however many intervals there are.
+    // One line per shade, no matter how many intervals there are.
     assert!((2..=6).contains(&heat(&with[0])), "{}", heat(&with[0]));
     assert!(texts(&with[0]).contains(&"latency of reads, logarithmic"));
     step.series.iter_mut().for_each(|point| point.read_bands = LatencyBands::default());
@@ -369,11 +369,11 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
         vec![PerformanceShift { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];
     let figures = drawn("over-time", &exhibit(Shown::Find(Box::new(document))), WIDE);
     assert!(texts(&figures[0]).contains(&"queue depth requested"));
-    // When it came, a search does not know.
+    // A search does not know when the shift happened.
     assert!(texts(&figures[0]).contains(&"seen at 6.8 s: 140k → 199k"));
     let sentence = "At 6.8 s the search noticed a shift from 140k to 199k I/Os per second.";
     assert!(figures[0].description.contains(sentence), "{}", figures[0].description);
-    // What was asked is broken, and above what was outstanding.
+    // What was requested is a dashed line, above that of the achieved queue depth.
     let series = |wanted: &str| {
         let is_it = |mark: &Mark| matches!(mark, Mark::Series { name, .. } if name == wanted);
         figures[0].scene.marks.iter().position(is_it).unwrap()
@@ -389,13 +389,13 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
 #[test]
 fn a_lone_sample_is_a_dot() {
     let mut step = spread(4);
-    // Writes in one second alone: no other point is next to theirs.
+    // Only one second has writes, so their point has no neighbours.
     let write = step.series[7].read_bands.clone();
     step.series[7].write_bands = write;
     let figure = drawn("over-time", &run_of(vec![step]), WIDE).remove(0);
     let dots =
         flat(&figure.scene.marks).into_iter().filter(|mark| matches!(mark, Mark::Dot { .. }));
-    // The slowest write, and the seam of the background around it.
+    // The slowest write, and the border around it in the background colour.
     assert_eq!(dots.count(), 2);
 }
 

@@ -1,4 +1,4 @@
-//! Suites as text, at the widths people have.
+//! Suites as text, at common widths.
 #![allow(clippy::unwrap_used)]
 
 mod common;

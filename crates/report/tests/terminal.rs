@@ -1,4 +1,4 @@
-//! What a reader of the terminal sees.
+//! The text output on a terminal.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -111,7 +111,7 @@ fn a_capacity_under_its_limit() {
     assert_snapshot!("find_80", find(&document, Page::plain(80)));
 }
 
-/// The titles of the first table of a text.
+/// Returns the titles of the first table in a text.
 fn titles(text: &str) -> Vec<&str> {
     let header = text.lines().find(|line| line.contains("mean  ") && line.contains("IOPS"));
     header.unwrap().split_whitespace().collect()
@@ -132,7 +132,7 @@ fn what_is_least_missed_gives_way_first() {
     assert!(titles(&find(&found, Page::plain(80))).contains(&"p95"), "it is what was asked for");
 }
 
-/// Met and broken can be checked by eye, however narrow the page.
+/// Met and violated limits can be checked by eye, however narrow the page is.
 #[test]
 fn what_was_judged_has_a_column() {
     let mut document = find_document(StoppedBy::Limit);
@@ -153,7 +153,7 @@ fn what_was_judged_has_a_column() {
     assert_snapshot!("find_judged_200", curve_of(&find(&document, Page::plain(200))));
 }
 
-/// The table of a search.
+/// Returns the table of a search.
 fn curve_of(text: &str) -> String {
     let lines = text.lines().skip_while(|line| !line.starts_with("depth  "));
     lines.take_while(|line| !line.starts_with("I/O  ")).collect::<Vec<_>>().join("\n")
@@ -182,7 +182,7 @@ fn limits_of_one_direction_are_named_with_it() {
 fn an_older_result_says_what_it_kept() {
     let mut document = find_document(StoppedBy::Limit);
     document.answer.stopped_by_limit = None;
-    // Its knee was another one.
+    // The knee is at another queue depth.
     document.knee = Some(Knee { queue_depth: 32, iops: 76_100.0, share: None });
     let verdict = find_verdict(&document);
     assert!(verdict.ends_with("(mean 10.0 ms); stopped by the limit: more load breaks it."));
@@ -228,7 +228,7 @@ fn each_reason_to_stop_has_its_own_words() {
     let wander = Wander { deviation: 0.081, over_seconds: 9.6, kept_iops: 42_017.0, windows: 24 };
     wandering.answer.wander = Some(wander);
     text.push_str(&format!("{}\n\n", find_verdict(&wandering)));
-    // Too few I/Os, in both loops, and a maximum that larger loads broke.
+    // Too few I/Os, in both loops, and a maximum that larger loads violated.
     let mut undecided = find_document(StoppedBy::Undecided);
     text.push_str(&format!("{}\n", find_verdict(&undecided)));
     undecided.answer.rate_iops = Some(81_204.0);

@@ -1,4 +1,4 @@
-//! Nothing is wider than the page, whatever was measured.
+//! No line is wider than the page, whatever was measured.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Control groups that the tests make.
+//! Control groups for tests.
 
 use crate::eventually;
 use crate::program::{Done, Sandbox};
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// A group of one controller; it goes with the value.
+/// A group of one controller; it is removed with the value.
 pub struct Group(PathBuf);
 
 impl Group {
-    /// Makes a group right below the root of a controller, with these values in its files.
+    /// Creates a group directly below the root of a controller, with these values in its files.
     pub fn new(controller: &str, values: &[(&str, &str)]) -> Result<Self, String> {
         let root = Path::new("/sys/fs/cgroup").join(controller);
         if !root.join("tasks").exists() {
@@ -21,14 +21,14 @@ impl Group {
         Self::below(&root, values)
     }
 
-    /// The same in version 2, where that is what this machine has.
+    /// Creates a group in version 2, if this machine has it.
     fn unified(values: &[(&str, &str)]) -> Result<Self, String> {
         let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
         let root = roots.into_iter().find(|root| root.join("cgroup.controllers").exists());
         Self::below(root.ok_or("no cgroup v2")?, values)
     }
 
-    /// One of either version whose processes and threads are so many at most.
+    /// Creates a group of either version with at most this many processes and threads.
     pub fn of_tasks(most: u32) -> Result<Self, String> {
         let most = most.to_string();
         let values = [("pids.max", most.as_str())];
@@ -36,13 +36,13 @@ impl Group {
             .or_else(|v1| Self::unified(&values).map_err(|v2| format!("{v1}; {v2}")))
     }
 
-    /// One of either version that can be frozen.
+    /// Creates a group of either version that can be frozen.
     pub fn to_freeze() -> Result<Self, String> {
         Self::new("freezer", &[])
             .or_else(|v1| Self::unified(&[]).map_err(|v2| format!("{v1}; {v2}")))
     }
 
-    /// Stops all that is in the group, or has it go on; returns once the kernel has done it.
+    /// Freezes or thaws the group. Returns once the kernel has done it.
     pub fn freeze(&self, frozen: bool) {
         let (v1, v2) = (self.0.join("freezer.state"), self.0.join("cgroup.freeze"));
         let text = |path: &Path| std::fs::read_to_string(path).unwrap();
@@ -70,16 +70,16 @@ impl Group {
         Ok(group)
     }
 
-    /// Runs a command line of iogauge in the group.
+    /// Runs an iogauge command in the group.
     pub fn run(&self, place: &Sandbox, line: &[&str]) -> Done {
         self.command(place, line).output().unwrap().into()
     }
 
-    /// A command line of iogauge that runs in the group, not started.
+    /// Returns an iogauge command that will run in the group.
     pub fn command(&self, place: &Sandbox, line: &[&str]) -> Command {
         let typed = place.command(line);
-        // A shell enters the group and becomes the command: threads that the kernel starts for it
-        // are in the group as well.
+        // A shell enters the group and becomes the command, so that threads which the kernel starts for it
+        // are in the group too.
         let mut command = Command::new("sh");
         command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(self.0.join("cgroup.procs"));
         command.arg(typed.get_program()).args(typed.get_args());
@@ -92,7 +92,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The kernel may take a moment to see that the last process has gone.
+        // The kernel may take a moment to notice that the last process has ended.
         for _ in 0..50 {
             if std::fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -102,7 +102,7 @@ impl Drop for Group {
     }
 }
 
-/// The number of a block device, as `major:minor`.
+/// Returns the number of a block device as `major:minor`.
 pub fn number_of(device: &Path) -> String {
     let name = device.file_name().unwrap();
     let file = Path::new("/sys/class/block").join(name).join("dev");

@@ -1,4 +1,4 @@
-//! What must stand in a database, drawn again; and a pool at work on it.
+//! The contents that a database must have, recomputed, and a pool that works on it.
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Small enough for a test, larger than what any backend needs for itself.
 pub const SIZE_BYTES: u64 = 4 << 20;
 
-/// Does something that tells its progress, and gives back what it told last.
+/// Calls `act`; returns its result and the last progress that it reported.
 pub fn followed<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> (T, (u64, u64)) {
     let mut last = (0, 0);
     let mut tell = |done, of| {
@@ -27,19 +27,19 @@ pub fn followed<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> (T, (u64, u64)) 
     (result, last)
 }
 
-/// Does something that the user has ended already.
+/// Calls `act` as if the user had already interrupted it.
 pub fn interrupted<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> T {
     let mut tell = |_, _| {};
     let stop = AtomicBool::new(true);
     act(&mut Progress::new(&mut tell, &stop))
 }
 
-/// A global of so many subscripts and bytes of each value.
+/// Returns a global with this number, this many subscripts, and values of this many bytes.
 pub fn global(number: u32, subscripts: u64, value_bytes: usize) -> Global {
     Global { number, subscripts, value_bytes }
 }
 
-/// Makes a database with globals of so many subscripts.
+/// Creates a database with globals of these numbers of subscripts.
 pub fn set_up(db: &dyn Database, subscripts: &[u64]) -> Vec<Global> {
     followed(|progress| db.setup(SIZE_BYTES, progress)).0.unwrap();
     for (index, subscripts) in subscripts.iter().enumerate() {
@@ -49,13 +49,13 @@ pub fn set_up(db: &dyn Database, subscripts: &[u64]) -> Vec<Global> {
     db.globals().unwrap()
 }
 
-/// What stands under every subscript.
+/// The values expected under every subscript.
 pub struct Expected {
     globals: Vec<(Global, Vec<Stamp>)>,
 }
 
 impl Expected {
-    /// What `create_global` wrote.
+    /// The values that `create_global` wrote.
     pub fn initial(globals: &[Global]) -> Self {
         let stamps = |global: &Global| {
             let subscripts = 1..=global.subscripts;
@@ -64,7 +64,7 @@ impl Expected {
         Self { globals: globals.iter().map(|global| (*global, stamps(global))).collect() }
     }
 
-    /// A worker's run: transactions behind `before` up to `last`.
+    /// Applies a worker's run: the transactions after `before` up to `last`.
     pub fn run(&mut self, seed: u64, worker: u32, length: u32, before: u64, last: u64) {
         let (global, stamps) = &mut self.globals[worker as usize - 1];
         let mut draws = SubscriptStream::new(seed, worker);
@@ -95,25 +95,24 @@ impl Expected {
     }
 }
 
-/// A pool on a database, with a file of acknowledged transactions and the counts from before.
+/// A pool on a database, with a file of acknowledged transactions and the earlier counts.
 pub struct AtWork {
-    /// The workers.
     pub pool: DbPool,
-    /// What they do.
+    /// What the workers do.
     pub plan: DbPoolPlan,
-    /// Last transaction of each worker before.
+    /// Last transaction of each worker before the run.
     pub before: Vec<u64>,
-    /// What the database had counted before.
+    /// The database's counts before the run.
     pub counts_before: Counts,
     dir: tempfile::TempDir,
 }
 
-/// A plan of workers without think time, whose transactions have ten operations.
+/// Returns a plan for workers without think time, whose transactions have ten operations.
 pub fn plan(mode: Mode, workers: u32, seed: u64) -> DbPoolPlan {
     DbPoolPlan { mode, workers, transaction_length: 10, hang: Duration::ZERO, seed }
 }
 
-/// Last transaction of each worker from the first on; 0 for those that never worked.
+/// Returns the last transaction of each worker from the first one on; 0 for those that never worked.
 pub fn sequences(db: &dyn Database, workers: u32) -> Vec<u64> {
     let committed = db.committed().unwrap();
     let of = |worker| committed.iter().find(|(other, _)| *other == worker).map_or(0, |(_, n)| *n);
@@ -121,12 +120,12 @@ pub fn sequences(db: &dyn Database, workers: u32) -> Vec<u64> {
 }
 
 impl AtWork {
-    /// Begins a run with all workers at rest.
+    /// Begins a run with all workers idle.
     pub fn begin(db: &dyn Database, plan: DbPoolPlan) -> Self {
         Self::begin_through(db, plan, |activity| activity)
     }
 
-    /// Begins a run with what `wrap` makes of the database's activity.
+    /// Begins a run with the activity that `wrap` returns for the database's own.
     pub fn begin_through(
         db: &dyn Database,
         plan: DbPoolPlan,
@@ -152,20 +151,20 @@ impl AtWork {
         Self { pool, plan, before, counts_before, dir }
     }
 
-    /// Lets all work for a while.
+    /// Lets all workers work for a while.
     pub fn work(&mut self, time: Duration) {
         self.pool.set_active(self.plan.workers);
         std::thread::sleep(time);
     }
 
-    /// Last transaction of each worker that was acknowledged.
+    /// Returns the last acknowledged transaction of each worker.
     pub fn acknowledged(&self) -> Vec<u64> {
         let file = Acknowledged::read(&self.dir.path().join("file")).unwrap().unwrap();
         file.workers.iter().map(|(_, last)| *last).collect()
     }
 
-    /// Holds the per_worker of a run that is over against everything else that counts, and ends the run.
-    /// Gives back the last transaction of each worker.
+    /// Compares the workers' counts of a finished run with those of the database and of the file, and ends
+    /// the run. Returns the last transaction of each worker.
     pub fn check(self, db: &dyn Database, per_worker: &[WorkerCounts]) -> Vec<u64> {
         assert_eq!(self.pool.fault(), None);
         let counts = self.pool.activity().counts().unwrap();

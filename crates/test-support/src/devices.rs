@@ -8,34 +8,33 @@ use std::sync::Mutex;
 
 static SEARCH: Mutex<()> = Mutex::new(());
 
-/// A loop device; its image, where it made one, goes with it.
+/// A loop device; its image, if the device created one, is removed with it.
 pub struct Loop {
-    /// `/dev/loopN`.
     pub path: PathBuf,
     image: Option<tempfile::NamedTempFile>,
     partitions: u32,
 }
 
 impl Loop {
-    /// A device of so many bytes, all of them holes.
+    /// Creates a device of this size that consists of holes.
     pub fn new(size_bytes: u64) -> Result<Self, String> {
         Self::with_image(image(size_bytes), &[])
     }
 
-    /// A device on an image, with options of losetup(8).
+    /// Creates a device on an image, with options of losetup(8).
     pub fn with_image(image: tempfile::NamedTempFile, options: &[&str]) -> Result<Self, String> {
         let mut device = Self::on(image.path(), options)?;
         device.image = Some(image);
         Ok(device)
     }
 
-    /// A device on a file or device that stays.
+    /// Creates a device on a file or device that is not removed.
     pub fn on(backing: &Path, options: &[&str]) -> Result<Self, String> {
         let mut arguments = vec!["--find", "--show"];
         arguments.extend(options);
         arguments.push(text(backing));
-        // One search at a time: losetup opens the free device it found for writing, even where
-        // another search has taken it in the meantime.
+        // One search at a time: losetup opens the free device that it found for writing, even if another
+        // search has taken it in the meantime.
         let _one = SEARCH.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut result = run("losetup", &arguments);
         for _ in 0..5 {
@@ -48,24 +47,24 @@ impl Loop {
         Ok(Self { path: PathBuf::from(result?), image: None, partitions: 0 })
     }
 
-    /// A device on an image in a directory: in `/dev/shm` nobody else uses what is below it.
+    /// Creates a device on an image in a directory. In `/dev/shm`, nobody else uses the storage below it.
     pub fn new_in(directory: &Path, size_bytes: u64) -> Result<Self, String> {
         let image = tempfile::NamedTempFile::new_in(directory).map_err(|e| e.to_string())?;
         image.as_file().set_len(size_bytes).map_err(|error| error.to_string())?;
         Self::with_image(image, &[])
     }
 
-    /// Its path, `/dev/loopN`.
+    /// Returns the path, `/dev/loopN`.
     pub fn as_str(&self) -> &str {
         text(&self.path)
     }
 
-    /// Its name, `loopN`.
+    /// Returns the name, `loopN`.
     pub fn name(&self) -> &str {
         self.as_str().trim_start_matches("/dev/")
     }
 
-    /// The image that goes with the device.
+    /// Returns the image that is removed with the device.
     pub fn image(&self) -> &Path {
         self.image.as_ref().unwrap().path()
     }
@@ -90,18 +89,17 @@ impl Drop for Loop {
     }
 }
 
-/// A sparse file of so many bytes.
+/// Creates a sparse file of this size.
 pub fn image(size_bytes: u64) -> tempfile::NamedTempFile {
     let image = tempfile::NamedTempFile::new().unwrap();
     image.as_file().set_len(size_bytes).unwrap();
     image
 }
 
-/// Active swap.
 pub struct Swap(PathBuf);
 
 impl Swap {
-    /// Makes a file or device swap and uses it.
+    /// Formats a file or device as swap and activates it.
     pub fn on(path: &Path) -> Result<Self, String> {
         run("mkswap", &[text(path)])?;
         run("swapon", &[text(path)])?;
@@ -115,7 +113,7 @@ impl Drop for Swap {
     }
 }
 
-/// Writes data that repeats nowhere.
+/// Fills a file with data that does not repeat.
 pub fn fill(path: &Path, size_bytes: u64) {
     let mut random = File::open("/dev/urandom").unwrap();
     let mut file = File::options().write(true).open(path).unwrap();

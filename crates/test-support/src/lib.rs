@@ -1,4 +1,5 @@
-//! What the tests of several crates share. Everything that it makes on the machine goes with its value.
+//! Code shared by the tests of several crates. Everything that it creates on the machine is removed with
+//! its value.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cgroup;
@@ -21,13 +22,12 @@ pub use throttle::Throttle;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Longer than anything that the tests wait for takes.
+/// Longer than anything that the tests wait for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// 2^20.
 pub const MIB: u64 = 1 << 20;
 
-/// Says that a test was skipped because its external part is missing; fails instead where
+/// Reports that a test was skipped because an external component is missing. Fails instead if
 /// `IOGAUGE_REQUIRE_ALL` is set.
 #[track_caller]
 pub fn skip(test: &str, why: &str) {
@@ -46,7 +46,7 @@ macro_rules! or_skip {
     };
 }
 
-/// Names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     let mut names: Vec<String> =
@@ -55,7 +55,7 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Waits until something holds, at most a minute.
+/// Waits until `holds` returns true, at most a minute.
 #[track_caller]
 pub fn eventually(mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();

@@ -5,16 +5,15 @@ use crate::processes::run;
 use crate::text;
 use std::path::{Path, PathBuf};
 
-/// A mounted file system.
 pub struct Mount {
     /// Where it is mounted.
     pub point: PathBuf,
-    /// Goes after the mount.
+    /// Removed after the unmount.
     directory: Option<tempfile::TempDir>,
 }
 
 impl Mount {
-    /// Mounts with these arguments of mount(8), in a directory of its own.
+    /// Mounts with these arguments of mount(8), on a new directory.
     pub fn new(arguments: &[&str]) -> Result<Self, String> {
         let dir = tempfile::tempdir().unwrap();
         let mut mount = Self::at(&dir.path().canonicalize().unwrap(), arguments)?;
@@ -22,24 +21,24 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Mounts with these arguments at a directory that stays; makes it where it is not there.
+    /// Mounts with these arguments on a directory that is not removed; creates it if it does not exist.
     pub fn at(point: &Path, arguments: &[&str]) -> Result<Self, String> {
         std::fs::create_dir_all(point).map_err(|error| format!("{}: {error}", point.display()))?;
         run("mount", &[arguments, &[text(point)]].concat())?;
         Ok(Self { point: point.to_owned(), directory: None })
     }
 
-    /// A file system in memory of so many bytes.
+    /// Mounts a file system of this size in memory.
     pub fn tmpfs(size_bytes: u64) -> Result<Self, String> {
         Self::new(&["-t", "tmpfs", "-o", &format!("size={size_bytes}"), "iogauge-test"])
     }
 
-    /// The ext4 file system of a device.
+    /// Mounts the ext4 file system of a device.
     pub fn of(device: &Path) -> Result<Self, String> {
         Self::new(&["-t", "ext4", text(device)])
     }
 
-    /// Mounts it again with these options: `ro`, `rw`.
+    /// Remounts it with these options: `ro`, `rw`.
     pub fn remount(&self, options: &str) -> Result<(), String> {
         run("mount", &["-o", &format!("remount,{options}"), text(&self.point)]).map(drop)
     }
@@ -47,7 +46,8 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Guards of runs beside this test look at what processes have open, and hold the mount meanwhile.
+        // The guards of runs in other tests inspect the open files of processes, which keeps the mount busy
+        // for a while.
         let mut gone = run("umount", &[text(&self.point)]).is_ok();
         for _ in 0..50 {
             if gone {
@@ -60,19 +60,19 @@ impl Drop for Mount {
     }
 }
 
-/// An ext4 file system on a device, mounted.
+/// Creates an ext4 file system on a device and mounts it.
 pub fn mounted_ext4(device: &Path) -> Result<Mount, String> {
     run("mkfs.ext4", &["-q", "-F", text(device)])?;
     Mount::of(device)
 }
 
-/// Bytes that are free for a user.
+/// Returns the bytes that are free for an unprivileged user.
 pub fn available(path: &Path) -> u64 {
     let stat = rustix::fs::statvfs(path).unwrap();
     stat.f_bavail * stat.f_frsize
 }
 
-/// A file system made by a command on a device of so many bytes, mounted.
+/// Creates a file system of this kind on a new device of this size and mounts it.
 pub fn mounted(kind: &str, size_bytes: u64) -> Result<(Mount, Loop), String> {
     let device = Loop::new(size_bytes)?;
     let path = device.path.to_str().unwrap();
@@ -83,7 +83,7 @@ pub fn mounted(kind: &str, size_bytes: u64) -> Result<(Mount, Loop), String> {
     Ok((Mount::new(&["-t", kind, path])?, device))
 }
 
-/// An attribute of chattr(1), taken away again at the end.
+/// An attribute of chattr(1), removed again when dropped.
 pub struct Immutable(PathBuf);
 
 impl Immutable {

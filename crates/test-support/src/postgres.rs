@@ -1,4 +1,4 @@
-//! A throw-away server of PostgreSQL in a directory of its own.
+//! A temporary PostgreSQL server in a directory of its own.
 
 use crate::PATIENCE;
 use crate::processes::{children, is_gone};
@@ -12,27 +12,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A server. Dropped, it ends, and its directory goes.
+/// A server. When dropped, it ends and its directory is removed.
 pub struct Server {
     child: Child,
     settings: Vec<String>,
     place: Place,
-    /// Gone last.
+    /// Dropped last.
     _keep: (Option<TempDir>, Option<Arc<TempDir>>),
 }
 
 struct Place {
-    /// Where the programs are.
+    /// Directory of the programs.
     bin: PathBuf,
-    /// Who runs them.
+    /// The user who runs them.
     user: Option<u32>,
     port: u16,
-    /// Where data and socket are.
+    /// Directory of the data and the socket.
     dir: PathBuf,
 }
 
 impl Server {
-    /// A server in a temporary directory, or why there is none.
+    /// Creates a server in a temporary directory, or says why that is impossible.
     pub fn make() -> Result<Self, String> {
         let template = template()?;
         let keep = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -43,12 +43,12 @@ impl Server {
         Ok(Self { child, settings: Vec::new(), place, _keep: (Some(keep), Some(template)) })
     }
 
-    /// A server in an empty directory, made by `initdb` with these arguments.
+    /// Creates a server in an empty directory with `initdb` and these arguments.
     pub fn make_in(dir: PathBuf, keep: Option<TempDir>, initdb: &[&str]) -> Result<Self, String> {
         Self::make_on(dir, keep, 5432, initdb, &[])
     }
 
-    /// The same with a port and with settings.
+    /// Like [`Self::make_in`], with a port and settings.
     pub fn make_on(
         dir: PathBuf,
         keep: Option<TempDir>,
@@ -63,18 +63,18 @@ impl Server {
         Ok(Self { child, settings, place, _keep: (keep, None) })
     }
 
-    /// The URL of its database.
+    /// Returns the URL of its database.
     pub fn url(&self) -> DbUrl {
         let url = format!("postgres://tester@/postgres?host={}", self.place.dir.display());
         url.parse().unwrap()
     }
 
-    /// Where its data and socket are.
+    /// Returns the directory of its data and socket.
     pub fn dir(&self) -> &Path {
         &self.place.dir
     }
 
-    /// Does a statement with psql, as others would, and gives back its fields.
+    /// Runs a statement with psql, as another client, and returns its fields.
     pub fn psql(&self, sql: &str) -> String {
         let mut psql = command(&self.place.bin.join("psql"), self.place.user, &self.place.dir);
         psql.args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", "tester", "-d", "postgres", "-c", sql]);
@@ -83,17 +83,17 @@ impl Server {
         String::from_utf8(out.stdout).unwrap().trim().to_owned()
     }
 
-    /// Ends every process of the server at once, as a crash would.
+    /// Kills every process of the server at once, like a crash.
     pub fn crash(&mut self) {
         let postmaster = self.child.id();
-        // It starts no others while it is stopped.
+        // While it is stopped, it cannot start others.
         signal(postmaster, rustix::process::Signal::STOP);
         let sessions = children(postmaster);
         for process in sessions.iter().chain([&postmaster]) {
             signal(*process, rustix::process::Signal::KILL);
         }
         self.child.wait().unwrap();
-        // A new server takes the place of an old one when the last of its processes is gone.
+        // A new server can replace the old one only when all its processes have ended.
         let end = Instant::now() + PATIENCE;
         while sessions.iter().any(|process| !is_gone(*process)) {
             assert!(Instant::now() < end, "a session outlives its server");
@@ -101,7 +101,7 @@ impl Server {
         }
     }
 
-    /// Stops every process of the server; they go on when what is given back is dropped.
+    /// Stops every process of the server; they continue when the returned value is dropped.
     pub fn freeze(&self) -> Frozen {
         let postmaster = self.child.id();
         signal(postmaster, rustix::process::Signal::STOP);
@@ -112,13 +112,11 @@ impl Server {
         Frozen(processes)
     }
 
-    /// Starts it again.
     pub fn restart(&mut self) {
         self.child = start(&self.place, &self.settings).unwrap();
     }
 }
 
-/// Processes that are stopped.
 pub struct Frozen(Vec<u32>);
 
 impl Drop for Frozen {
@@ -131,7 +129,7 @@ impl Drop for Frozen {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // At once, without writing anything out.
+        // An immediate shutdown, which writes nothing out.
         signal(self.child.id(), rustix::process::Signal::QUIT);
         let end = Instant::now() + Duration::from_secs(10);
         while matches!(self.child.try_wait(), Ok(None)) {
@@ -153,7 +151,7 @@ impl Place {
         Ok(Self { bin, user, port, dir })
     }
 
-    /// Makes the data directory.
+    /// Creates the data directory.
     fn init(&self, arguments: &[&str]) -> Result<(), String> {
         let mut init = command(&self.bin.join("initdb"), self.user, &self.dir);
         init.arg("-D").arg(self.dir.join("data")).args(["-U", "tester", "-E", "UTF8"]);
@@ -161,7 +159,7 @@ impl Place {
     }
 }
 
-/// A directory with data of a server that never ran, to be copied: it goes with the last who has it.
+/// Returns a data directory of a server that never ran, to be copied. The last owner removes it.
 fn template() -> Result<Arc<TempDir>, String> {
     static MADE: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +172,7 @@ fn template() -> Result<Arc<TempDir>, String> {
     Ok(template)
 }
 
-/// Waits for a program, and says what it said where it failed.
+/// Waits for a program; on failure, returns its error output.
 fn done(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command.output().map_err(|error| format!("{name}: {error}"))?;
@@ -184,7 +182,7 @@ fn done(command: &mut Command) -> Result<(), String> {
     Err(format!("{name}: {}", String::from_utf8_lossy(&out.stderr)))
 }
 
-/// Where the programs of the newest version are.
+/// Returns the directory with the programs of the newest version.
 fn programs() -> Result<PathBuf, String> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions.filter_map(|entry| {
@@ -198,7 +196,7 @@ fn programs() -> Result<PathBuf, String> {
     })
 }
 
-/// The user of Debian's package: a server does not run as root.
+/// Returns the user of Debian's package, because a server does not run as root.
 fn server_user() -> Result<u32, String> {
     let passwd = fs::read_to_string("/etc/passwd").map_err(|error| error.to_string())?;
     let line = passwd.lines().find(|line| line.starts_with("postgres:"));

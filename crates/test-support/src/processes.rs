@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Runs a command and returns what it printed.
+/// Runs a command and returns its output.
 pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(command)
         .args(arguments)
@@ -19,7 +19,7 @@ pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// Another process that has something open.
+/// Another process that holds a file open.
 pub struct Holder(Child);
 
 impl Holder {
@@ -40,7 +40,6 @@ impl Holder {
         if line.trim() == "ok" { Ok(holder) } else { Err("perl could not open it".into()) }
     }
 
-    /// Its id.
     pub fn pid(&self) -> u32 {
         self.0.id()
     }
@@ -53,7 +52,7 @@ impl Drop for Holder {
     }
 }
 
-/// Processes that a thread of this process started.
+/// Returns the processes that the threads of a process started.
 pub fn children(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let texts = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -61,24 +60,24 @@ pub fn children(process: u32) -> Vec<u32> {
     texts.iter().flat_map(|text| text.split_whitespace()).map(|id| id.parse().unwrap()).collect()
 }
 
-/// State of a process, as proc_pid_stat(5) has it; `None` where there is none.
+/// Returns the state of a process as in proc_pid_stat(5); `None` if it does not exist.
 pub fn state_of(process: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Processor time that processes have used (proc_pid_stat(5)); none for those that have ended.
+/// Returns the processor time that processes have used (proc_pid_stat(5)), without those that have ended.
 pub fn computed(processes: &[u32]) -> Duration {
     let ticks_of = |process: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).map(str::parse::<u64>);
         Some(fields.next()?.ok()? + fields.next()?.ok()?)
     };
-    // The kernel counts in 1/100 s here, whatever its own tick (time(7), USER_HZ).
+    // The kernel counts in 1/100 s here, whatever its own tick is (time(7), USER_HZ).
     Duration::from_millis(10 * processes.iter().filter_map(ticks_of).sum::<u64>())
 }
 
-/// True once a process has ended.
+/// Returns true if a process has ended.
 pub fn is_gone(process: u32) -> bool {
     state_of(process).is_none_or(|state| state == 'Z')
 }

@@ -1,4 +1,4 @@
-//! A device of known speed: a loop device whose I/Os per second the kernel limits for a group of
+//! A device of known speed: a loop device on which the kernel limits the I/Os per second of a group of
 //! processes (cgroup v1, `blkio.throttle.*_iops_device`).
 
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ const ROOT: &str = "/sys/fs/cgroup/blkio";
 /// A process is in one group at a time, so tests that throttle take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A group of processes with a limit on one device. At the end the processes go back to where
-/// they came from.
+/// A group of processes with a limit on one device. When dropped, the processes return to their original
+/// group.
 pub struct Throttle {
     group: PathBuf,
     home: PathBuf,
@@ -18,15 +18,15 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Limits reads and writes of this process on a device, each to `iops`. Threads and processes
-    /// started afterwards are in the group as well, threads that the kernel starts for io_uring
-    /// among them. Waits for its turn where another test throttles.
+    /// Limits reads and writes of this process on a device to `iops` each. This includes threads and
+    /// processes that are started later, also threads that the kernel starts for io_uring. Waits until no
+    /// other test throttles.
     pub fn this_process(device: &Path, iops: u32) -> Result<Self, String> {
         let limits = Path::new(ROOT).join("blkio.throttle.read_iops_device");
         if !limits.exists() {
             return Err(format!("no {}: cgroup v1 with blkio is needed", limits.display()));
         }
-        // Before the question where the process is: another test may have moved it.
+        // Taken before the process's group is read, because another test may have changed it.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let groups = read(Path::new("/proc/self/cgroup"))?;
         let own = groups.lines().find_map(|line| {

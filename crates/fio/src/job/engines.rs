@@ -1,4 +1,4 @@
-//! fio's engines where fio runs the job: what each reaches, and its options.
+//! fio's engines in jobs that fio runs: what each one reaches, and its options.
 
 use super::via::Via;
 use iogauge_model::load::options::{Dialect, KbBase, Wrong};
@@ -8,15 +8,15 @@ const SOCKETS: Via = Via::Only {
     values: &["tcp", "tcpv6", "udp", "udpv6"],
     why: "a socket in the file system would take the place of a file; hint: use protocol=tcp",
 };
-/// Belongs to an engine that fio does not get.
+/// For options of an engine that fio is not allowed to use.
 const NEVER: Via = Via::Only { values: &[], why: "iogauge does not let fio use its engine" };
 const CONFIGURATION: Via = Via::Only {
     values: &[],
     why: "a configuration may name files to write; hint: use the library's default",
 };
 
-/// Options that only engines without a counterpart here have, with their engine and what becomes of
-/// them where fio runs the job.
+/// Options that only engines without an equivalent in iogauge have, with their engine and what happens to
+/// them in jobs that fio runs.
 pub const OPTIONS: &[(&str, Via, &[&str])] = &[
     ("cpuio", NEVER, &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
     ("exec", NEVER, &["program", "arguments", "grace_time", "std_redirect"]),
@@ -81,9 +81,9 @@ pub const OPTIONS: &[(&str, Via, &[&str])] = &[
     ("libcufile", NEVER, &["gpu_dev_ids", "cuda_io"]),
 ];
 
-/// Engines without a counterpart here that read and write the files and devices a job names.
+/// Engines without an equivalent in iogauge that read and write the files and devices of a job.
 const OF_FILES: &[&str] = &["vsync", "posixaio", "splice"];
-/// Engines without a counterpart here that keep many I/Os outstanding in one thread.
+/// Engines without an equivalent in iogauge that keep many I/Os outstanding in one thread.
 const ASYNCHRONOUS: &[&str] = &[
     "posixaio",
     "io_uring_cmd",
@@ -105,21 +105,21 @@ const ASYNCHRONOUS: &[&str] = &[
     "external",
 ];
 
-/// What an engine reaches where fio runs the job.
+/// What an engine reaches in jobs that fio runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The files and block devices that its job names.
+    /// The files and block devices of its job.
     Files,
-    /// Something behind a network, by names that are none of files.
+    /// Something on a network, by names that are not file names.
     Remote,
-    /// Nothing at all.
+    /// Nothing.
     Nothing,
 }
 
-/// What an engine reaches.
+/// Returns what an engine reaches.
 ///
 /// # Errors
-/// Why fio must not use it, or that it is none of fio's.
+/// Says why fio must not use the engine, or that fio has no such engine.
 pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
     if word == "null" {
         return Ok(Reach::Nothing);
@@ -144,7 +144,7 @@ pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
     }
 }
 
-/// The engine here that keeps I/Os outstanding and meets caches as an engine of fio's does.
+/// Returns the engine of iogauge that resembles fio's most in outstanding I/Os and in use of caches.
 pub(super) fn nearest_kind(word: &str) -> EngineKind {
     let base = word.split(':').next().unwrap_or("");
     match EngineKind::FIO_NAMES.iter().find(|(name, _)| *name == word) {
@@ -154,13 +154,13 @@ pub(super) fn nearest_kind(word: &str) -> EngineKind {
     }
 }
 
-/// True where an engine has one I/O outstanding in each thread.
+/// Returns true if an engine has one I/O outstanding in each thread.
 pub(super) fn is_synchronous(word: &str) -> bool {
     nearest_kind(word).is_synchronous()
 }
 
-/// The name of an option as the table spells it, its engine, and what becomes of it where fio runs the
-/// job, where only an engine without a counterpart here has it.
+/// Looks up an option that only engines without an equivalent in iogauge have. Returns its name as spelled
+/// in the table, its engine, and what happens to it in jobs that fio runs.
 pub(super) fn option(name: &str) -> Option<(&'static str, &'static str, Via)> {
     OPTIONS.iter().find_map(|(engine, via, options)| {
         options.iter().find(|option| **option == name).map(|option| (*option, *engine, *via))
@@ -179,7 +179,7 @@ mod tests {
             let reaches = if word == "null" { Reach::Nothing } else { Reach::Files };
             assert_eq!(reach(word), Ok(reaches), "{word}");
         }
-        // What makes no I/O has no figures.
+        // An engine without I/O has no figures.
         assert!(matches!(reach("cpuio"), Err(Wrong::Unsupported(_))));
         assert_eq!(reach("http"), Ok(Reach::Remote));
         for word in ["exec", "filecreate", "filedelete", "ftruncate", "falloc", "e4defrag", "sg"] {

@@ -1,11 +1,11 @@
-//! What can be wrong with a job file, and where it stands.
+//! Errors in job files, and where they are.
 
 use iogauge_model::load::options::{SourceLine, Typed, Wrong};
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The line is none of a job file, or a file cannot be read.
+    /// The line is not valid in a job file, or a file cannot be read.
     #[error("{0}")]
     Form(String),
     /// fio has no such option.
@@ -13,47 +13,46 @@ pub enum Fault {
     UnknownOption {
         /// The name as written.
         name: String,
-        /// The option meant, perhaps.
+        /// The option that may have been meant.
         nearest: Option<&'static str>,
     },
-    /// The value is none the option takes.
+    /// The option does not accept the value.
     #[error("{option}: {reason}")]
     Value {
         /// The option, by fio's name.
         option: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong, and a hint.
         reason: String,
     },
-    /// fio has the option and iogauge does not.
+    /// fio has the option, but iogauge does not.
     #[error("{option} is not supported: {why}; hint: use --lenient to run without it")]
     Unsupported {
         /// The option, by fio's name.
         option: &'static str,
-        /// Why, and what there is instead.
+        /// Why, and a hint.
         why: String,
     },
-    /// fio has the option, and does not get it from iogauge.
+    /// fio has the option, but iogauge does not pass it on.
     #[error("{option} is refused with --via fio: {why}")]
     RefusedVia {
         /// The option, by fio's name.
         option: &'static str,
-        /// Why, and what there is instead.
+        /// Why, and a hint.
         why: String,
     },
-    /// fio has the value and iogauge does not. Leaving it out would make another load of it.
+    /// fio has the value, but iogauge does not. Without it, the workload would be a different one.
     #[error("{option}={value} is not supported: {why}")]
     UnsupportedValue {
         /// The option, by fio's name.
         option: &'static str,
-        /// The value.
         value: String,
-        /// Why, and what there is instead.
+        /// Why, and a hint.
         why: String,
     },
 }
 
 impl Fault {
-    /// What is wrong with the value of an option.
+    /// Creates the fault for the value of an option.
     pub(super) fn of_value(option: &'static str, value: Option<&str>, wrong: Wrong) -> Self {
         match wrong {
             Wrong::Value(reason) => Self::Value { option, reason },
@@ -68,13 +67,11 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; hint: use {name}"))
 }
 
-/// Why a job file cannot run, in one line: where, what is wrong, and what would be right.
+/// Why a job file cannot run, in one line: where, what is wrong, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {fault}")]
 pub struct JobFileError {
-    /// Where.
     pub place: SourceLine,
-    /// What.
     pub fault: Fault,
 }
 
@@ -91,7 +88,7 @@ impl JobFileError {
         Self { place: place.clone(), fault: Fault::Value { option, reason: reason.into() } }
     }
 
-    /// What is wrong with an option, where it was typed, or with its section where it was not.
+    /// Creates an error about an option, at the line that set it, or else at its section.
     pub(super) fn of(
         typed: &Typed,
         section: &SourceLine,
@@ -101,7 +98,7 @@ impl JobFileError {
         Self::value(typed.place(option).unwrap_or(section), option, reason)
     }
 
-    /// The option it is about, where it is about one that fio has.
+    /// Returns the option that the error is about, if it is one of fio's.
     #[must_use]
     pub fn option(&self) -> Option<&'static str> {
         match &self.fault {

@@ -1,5 +1,5 @@
-//! A job file that fio is to run: iogauge reads it, resolves all that names a file, and writes what
-//! fio gets. So there is one reading of it, that of the guards.
+//! A job file that fio is to run. iogauge reads it, resolves everything that names a file, and writes the
+//! job file that fio receives, so that fio cannot read it differently from the guards.
 
 use super::engines::{self, Reach};
 use super::error::{Fault, JobFileError};
@@ -11,21 +11,21 @@ use iogauge_model::load::options::{SourceLine, Typed, Value, Wrong};
 use iogauge_model::load::{EngineKind, Load};
 use std::path::{Path, PathBuf};
 
-/// A job file of more text than this for fio is none that somebody needs.
+/// Maximum length of the job file for fio. Nobody needs a longer one.
 pub(super) const LONGEST_TEXT_BYTES: usize = 16 << 20;
-/// Options that fio gets as they stand and that iogauge reads as well, since they say which bytes of
-/// which files a job touches, how, and how much memory it takes.
+/// Options that fio receives as written and that iogauge reads too, because they determine which bytes of
+/// which files a job uses, how, and how much memory it takes.
 const READ_TOO: &[&str] =
     &["kb_base", "bs", "bsrange", "bssplit", "iodepth", "direct", "buffered", "io_size"];
-/// What fio gets as it stands for engines that touch no file.
+/// Options that fio receives as written for engines that use no files.
 const WITHOUT_FILES: &[&str] =
     &["nrfiles", "size", "filesize", "offset", "offset_increment", "offset_align", "numjobs"];
-/// And for those whose file names are names of something behind a network.
+/// The same, for engines whose file names refer to something on a network.
 const REMOTE_NAMES: &[&str] = &["filename", "directory"];
-/// Of several clones only the first has these, as in fio.
+/// As in fio, only the first of several clones has these.
 const FIRST_ONLY: &[&str] = &["stonewall", "new_group"];
-/// fio's words for a direction, and the one whose files are judged alike: what is trimmed is lost as
-/// well.
+/// fio's words for directions, each with the direction whose guards apply: trimmed data is lost like
+/// overwritten data.
 const DIRECTIONS: &[(&str, &str)] = &[
     ("read", "read"),
     ("randread", "randread"),
@@ -40,11 +40,11 @@ const DIRECTIONS: &[(&str, &str)] = &[
     ("randtrimwrite", "randwrite"),
 ];
 
-/// A job file that fio is to run: every option of it is known, and may reach fio or is carried out by
+/// A job file that fio is to run. Every option in it is known, and is passed to fio or implemented by
 /// iogauge.
 #[derive(Debug, Clone)]
 pub struct FioJobs {
-    /// Lines of `[global]`, in order.
+    /// Lines of the `[global]` sections, in order.
     global: Vec<Line>,
     jobs: Vec<FioJob>,
 }
@@ -52,43 +52,41 @@ pub struct FioJobs {
 /// A job of such a file: a section.
 #[derive(Debug, Clone)]
 pub struct FioJob {
-    /// Its name.
     pub name: String,
     /// fio's word for its direction.
     pub rw: String,
-    /// Its engine.
     pub engine: String,
-    /// True where the engine has one I/O outstanding in each thread.
+    /// True if the engine has one I/O outstanding in each thread.
     pub synchronous: bool,
-    /// True where it changes what it reaches.
+    /// True if it changes what it reaches.
     pub writes: bool,
-    /// The job with its files, and each clone of it that has files or stretches of its own. None where
-    /// its engine touches no file.
+    /// The job with its files, and each clone of it that has files or ranges of its own. Empty if its
+    /// engine uses no files.
     pub clones: Vec<PlannedJob>,
-    /// Its engine, depth, blocks and threads as a load, for what these say of it: the memory it takes, and the
-    /// caches it meets.
+    /// Its engine, queue depth, block sizes and threads as a workload, from which its memory and its use of
+    /// caches are derived.
     pub shape: Load,
     reach: Reach,
     section: Section,
-    /// How many lines of `[global]` it has, and its own lines.
+    /// Number of lines of `[global]` that apply to it, and its own lines.
     global: usize,
     lines: Vec<Line>,
     logs: Vec<Log>,
     kept: Vec<Written>,
 }
 
-/// A line as fio gets it.
+/// A line as fio receives it.
 #[derive(Debug, Clone)]
 struct Line {
     option: &'static str,
     text: String,
 }
 
-/// A log that a job asks for.
+/// A log that a job requests.
 #[derive(Debug, Clone)]
 struct Log {
     option: &'static str,
-    /// What its name begins with; the job's name where it does not say.
+    /// Prefix of its name; the job's name is used if there is none.
     prefix: Option<String>,
 }
 
@@ -98,30 +96,30 @@ impl Log {
     }
 }
 
-/// A file as fio gets it.
+/// A file as fio receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenFile {
     /// Its name for fio: that of a descriptor.
     pub name: String,
-    /// First byte that a job may touch.
+    /// First byte that a job may use.
     pub base_bytes: u64,
-    /// Bytes that a job may touch from there.
+    /// Number of bytes from there that a job may use.
     pub size_bytes: u64,
 }
 
-/// The job file that fio gets.
+/// The job file that fio receives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FioText {
-    /// The file itself. Its sections have the names `j0`, `j1` and so on.
+    /// The file's contents. Its sections have the names `j0`, `j1` and so on.
     pub text: String,
     /// The user's names of its sections.
     pub names: Vec<String>,
-    /// Logs that fio writes, each with the beginning of its name in the file and that which the user
-    /// asked for.
+    /// Logs that fio writes, each with the prefix of its name in this file and the prefix that the user
+    /// requested.
     pub logs: Vec<(String, PathBuf)>,
 }
 
-/// What a section has come to, line by line.
+/// What is known of a section after each line.
 #[derive(Debug, Clone)]
 struct State {
     options: Typed,
@@ -135,7 +133,8 @@ impl FioJobs {
     /// Reads a job file for fio to run.
     ///
     /// # Errors
-    /// The first line that is none of a job file, or has an option or value that fio does not get.
+    /// Returns the first line that is not valid in a job file, or that has an option or value which fio
+    /// must not receive.
     pub fn read(path: &Path, source: &dyn Source) -> Result<Self, JobFileError> {
         let mut state = State {
             options: Typed::fio(),
@@ -162,13 +161,12 @@ impl FioJobs {
         Ok(Self { global, jobs })
     }
 
-    /// Its jobs.
     #[must_use]
     pub fn jobs(&self) -> &[FioJob] {
         &self.jobs
     }
 
-    /// What the names of the logs that its jobs ask for begin with.
+    /// Returns the prefixes of the log names that its jobs request.
     #[must_use]
     pub fn log_prefixes(&self) -> Vec<PathBuf> {
         let logs = self.jobs.iter().flat_map(|job| job.logs.iter().map(|log| log.asked(job)));
@@ -176,11 +174,12 @@ impl FioJobs {
         all.into_iter().collect()
     }
 
-    /// Writes what fio gets. `given` has each file as fio gets it. With a `queue_depth` that replaces what
-    /// the file says of depth and time: its first job goes on at this depth until it is ended.
+    /// Writes the job file that fio receives. `given` returns each file as fio receives it. A `queue_depth`
+    /// replaces the file's queue depths and times: the first job then runs at this queue depth until it is
+    /// ended.
     ///
     /// # Errors
-    /// A job that does not fit its files.
+    /// Returns the first job that does not fit its files.
     pub fn text(
         &self,
         given: &dyn Fn(&Path) -> Option<GivenFile>,
@@ -196,7 +195,8 @@ impl FioJobs {
 }
 
 impl State {
-    /// Takes options into a section. How sizes are read is settled first, wherever it stands.
+    /// Applies options to a section. `kb_base`, which determines how sizes are read, is applied first,
+    /// wherever it occurs.
     fn take(&mut self, written: &[Written], lines: &mut Vec<Line>) -> Result<(), JobFileError> {
         let is_base = |written: &&Written| written.name == "kb_base";
         let bases = written.iter().filter(is_base);
@@ -243,7 +243,7 @@ impl State {
         Ok(())
     }
 
-    /// Reads an option that says which bytes of which files a job touches.
+    /// Reads an option that determines which bytes of which files a job uses.
     fn read_too(&mut self, row: &'static OptionInfo, written: &Written) -> Result<(), Wrong> {
         if WITHOUT_FILES.contains(&row.name) || REMOTE_NAMES.contains(&row.name) {
             self.kept.push(Written { name: row.name.to_owned(), ..written.clone() });
@@ -267,7 +267,7 @@ impl State {
         options.rw = judged.parse().unwrap_or(iogauge_model::load::Pattern::RandRw);
         options.engine = EngineKind::Psync;
         let section = Section { name: section.name, place: section.place, options };
-        // `reach` was asked before; an engine that it does not know is none that gets here.
+        // `reach` accepted the engine before, so it does not fail here.
         let reach = engines::reach(&engine).unwrap_or(Reach::Nothing);
         let clones = match reach {
             Reach::Files => plan::clones(&section, 0, 0)?,
@@ -301,7 +301,7 @@ impl State {
     }
 }
 
-/// The direction a value names.
+/// Returns the direction in a value.
 fn direction(written: &Written) -> Result<&str, Wrong> {
     let text = written.value.as_deref().unwrap_or_default();
     let word = text.split(':').next().unwrap_or_default();
@@ -313,19 +313,19 @@ fn direction(written: &Written) -> Result<&str, Wrong> {
 }
 
 impl FioJob {
-    /// True where it touches the files and devices it names.
+    /// Returns true if it uses the files and devices that it names.
     #[must_use]
     pub fn has_files(&self) -> bool {
         self.reach == Reach::Files
     }
 
-    /// True where it pretends to do I/O.
+    /// Returns true if it only pretends to do I/O.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.reach == Reach::Nothing
     }
 
-    /// True where it writes to something that no guard can judge, since it lies behind a network.
+    /// Returns true if it writes to something on a network, which no guard can check.
     #[must_use]
     pub fn writes_remotely(&self) -> bool {
         self.reach == Reach::Remote && self.writes
@@ -335,7 +335,7 @@ impl FioJob {
 struct Writer<'a> {
     jobs: &'a FioJobs,
     written: FioText,
-    /// Of each job that is written the number of its first section, and how many it has.
+    /// For each written job, the number of its first section and its number of sections.
     numbers: Vec<(usize, usize)>,
 }
 
@@ -371,7 +371,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The lines that fio gets as they stand.
+    /// Writes the lines that fio receives as written.
     fn lines(&mut self, job: &FioJob, is_first: bool) -> Result<(), JobFileError> {
         let jobs = self.jobs;
         for line in jobs.global[..job.global].iter().chain(&job.lines) {
@@ -382,7 +382,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What the job touches.
+    /// Writes the files of the job and its range in them.
     fn files(
         &mut self,
         job: &FioJob,
@@ -412,12 +412,12 @@ impl Writer<'_> {
         }
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         self.line(&format!("filename={}", names.join(":")), place)?;
-        // Every file is there and has its size: fio has none to make, and none to make anew.
+        // Every file exists and has its size, so fio must neither create nor recreate one.
         self.line("allow_file_create=0", place)?;
         self.line("fallocate=none", place)
     }
 
-    /// The logs, each under a name of its own in fio's directory.
+    /// Writes the logs, each with a unique name in fio's directory.
     fn logs(&mut self, job: &FioJob) -> Result<(), JobFileError> {
         for log in &job.logs {
             let asked = log.asked(job);
@@ -431,7 +431,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What a search decides, behind the job's own options: fio takes the last word.
+    /// Writes what a search decides, after the job's own options, because fio takes the last value of an
+    /// option.
     fn searched(&mut self, job: &FioJob, queue_depth: Option<u32>) -> Result<(), JobFileError> {
         let Some(queue_depth) = queue_depth else { return Ok(()) };
         let (iodepth, numjobs) = if job.synchronous { (1, queue_depth) } else { (queue_depth, 1) };
@@ -440,7 +441,7 @@ impl Writer<'_> {
             &format!("iodepth={iodepth}"),
             &format!("numjobs={numjobs}"),
             "time_based=1",
-            // A week: as good as for ever.
+            // A week, which is practically forever.
             "runtime=604800",
             "ramp_time=0",
             "lat_percentiles=1",
@@ -451,7 +452,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The section that a job waits for.
+    /// Returns the section that a job waits for.
     fn awaited(&self, index: usize) -> Result<Option<usize>, JobFileError> {
         let section = &self.jobs.jobs[index].section;
         let Some(awaited) = &section.options.wait_for else { return Ok(None) };
@@ -483,8 +484,8 @@ impl Writer<'_> {
 }
 
 impl PlannedJob {
-    /// Where a job goes in its files, in fio's options: whole files are there, and fio's `size` is over
-    /// all of them.
+    /// Returns the job's range in its files as fio options. The files exist in full, and fio's `size` is
+    /// the total over all of them.
     fn stretch_for_fio(
         &self,
         files: &[GivenFile],
@@ -507,13 +508,14 @@ impl PlannedJob {
         let least = sizes.iter().min().copied().unwrap_or(0);
         let left = least.saturating_sub(load.offset_bytes);
         let each = match load.size_bytes {
-            // fio makes a file anew that ends before its stretch does, and may not do so here.
+            // fio recreates a file that ends before the range does, which it must not do here.
             Some(each) => Some(each.min(left)),
             None if same => Some(left),
-            // fio goes through each file to its end.
+            // fio processes each file to its end.
             None => None,
         };
-        // Of a block that does not fit fio makes a whole one, where the file goes on behind the stretch.
+        // For a partial block at the end of the range, fio issues a whole one if the file continues beyond
+        // it.
         let block = load.block.alignment().max(1);
         let whole = |each: u64| if each < block { each } else { each - each % block };
         if let Some(each) = each.map(whole) {

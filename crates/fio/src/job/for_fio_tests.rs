@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<FioJobs, JobFileError> {
     FioJobs::read(Path::new("a.fio"), &source)
 }
 
-/// Every file as the descriptor 7 and the bytes of its path, 64 MiB long.
+/// Maps every file to descriptor 7 followed by the length of its path, 64 MiB long.
 fn given(path: &Path, base_bytes: u64) -> Option<GivenFile> {
     let name = format!("/proc/self/fd/7{}", path.as_os_str().len());
     Some(GivenFile { name, base_bytes, size_bytes: 64 * MIB })
@@ -123,7 +123,7 @@ fn clones_of_one_place_stay_one_section_and_others_become_several() {
     for line in ["offset=1048576\n", "offset=3145728\n", "offset=5242880\n"] {
         assert!(moved.text.contains(line), "{line}: {}", moved.text);
     }
-    // As in fio, the clones behind the first wait for nothing.
+    // As in fio, the clones after the first wait for nothing.
     assert_eq!(moved.text.matches("stonewall").count(), 1);
     assert!(!moved.text.contains("numjobs"));
     let own = written("[a]\nsize=1m\nnumjobs=2\n[b]\nfilename=x\nsize=1m\n");
@@ -138,10 +138,10 @@ fn stretches_count_from_the_first_byte_a_job_may_touch() {
     let text = base("[a]\nfilename=x:yy\nsize=4m\noffset=1m\n");
     assert!(text.contains("\noffset=2097152\nsize=4194304\n"), "{text}");
     assert!(text.contains("\nfilename=/proc/self/fd/71:/proc/self/fd/72\n"), "{text}");
-    // Shares are of what is usable.
+    // Percentages are of the usable size.
     let text = base("[a]\nfilename=x\nsize=50%\noffset=25%\n");
     assert!(text.contains("\noffset=17825792\nsize=33554432\n"), "{text}");
-    // Files as large as `filesize`, and as much I/O as `size`.
+    // Files are as large as `filesize`, and the amount of I/O is `size`.
     let text = base("[a]\nfilename=x\nfilesize=2m\nsize=8m\n");
     assert!(text.contains("\nsize=2097152\nio_size=8388608\n"), "{text}");
     let uneven = |path: &Path| given(path, if path.as_os_str().len() == 1 { MIB } else { 0 });
@@ -225,8 +225,8 @@ fn jobs_that_multiply_the_options_of_all_are_refused() {
 }
 
 proptest! {
-    /// Whatever stands in a job file: what fio gets are sections `jN` of one-line options that it may
-    /// have, and files by their descriptors.
+    /// For any job file, fio receives only sections `jN` of one-line options that are allowed, and files by
+    /// their descriptors.
     #[test]
     fn nothing_but_plain_lines_reaches_fio(
         lines in prop::collection::vec(("[a-z_]{0,4}|filename|rw|bs|mem|unlink|write_bw_log|size|\
@@ -248,14 +248,14 @@ proptest! {
     }
 }
 
-/// fio makes a file anew that ends before the job's stretch of it does.
+/// fio recreates a file that ends before the job's range does.
 #[test]
 fn fio_is_asked_for_no_more_than_the_files_hold() {
     let sized = |text: &str, size_bytes: u64| {
         let given = |path: &Path| Some(GivenFile { size_bytes, ..given(path, MIB)? });
         read(text).unwrap().text(&given, None).unwrap().text
     };
-    // A third of 1 MiB is no whole block.
+    // A third of 1 MiB is not a multiple of the block size.
     let text = sized("[a]\nnrfiles=3\nrw=write\nsize=1m\n", 348_160);
     assert!(text.contains("\noffset=1048576\nsize=1044480\n"), "{text}");
     let text = sized("[a]\nnrfiles=3\nrw=write\nsize=1m\nbs=1k\n", 352_256);

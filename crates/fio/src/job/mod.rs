@@ -1,8 +1,8 @@
-//! fio's job files in: text to sections to what runs, in fio's order.
+//! Reads fio's job files: from text to sections to planned jobs, in fio's order.
 //!
-//! [`JobFile::read`] reads the text with all it includes, [`JobFile::plan`] unfolds it to [`Group`]s of
-//! jobs that run together. [`FioJobs::read`] reads it for fio to run, and [`FioJobs::text`] writes what fio
-//! gets. [`OPTIONS`] says of each of fio's options what becomes of it.
+//! [`JobFile::read`] reads the text and its includes. [`JobFile::plan`] expands it to [`Group`]s of jobs
+//! that run together. [`FioJobs::read`] reads a job file that fio is to run, and [`FioJobs::text`] writes
+//! the job file that fio receives. [`OPTIONS`] says what happens to each of fio's options.
 
 mod engines;
 mod error;
@@ -26,17 +26,17 @@ use iogauge_model::load::options::Typed;
 use reader::Written;
 use std::path::Path;
 
-/// A job file that was read: every line of it is right.
+/// A valid job file.
 #[derive(Debug, Clone)]
 pub struct JobFile {
     sections: Vec<Section>,
-    /// Options that iogauge lacks, in the order they stand. What is planned leaves them out.
+    /// Options that iogauge lacks, in their order in the file. Plans leave them out.
     pub unsupported: Vec<JobFileError>,
-    /// Stands for `randrepeat=0`.
+    /// The random number that `randrepeat=0` uses.
     random: u64,
 }
 
-/// A job as its section has it.
+/// A job as written in its section.
 #[derive(Debug, Clone)]
 struct Section {
     name: String,
@@ -48,8 +48,8 @@ impl JobFile {
     /// Reads a job file.
     ///
     /// # Errors
-    /// The first line that fio would not take either, or whose value asks for another load than
-    /// iogauge can make.
+    /// Returns the first line that fio would reject too, or whose value requests a workload that iogauge
+    /// cannot run.
     pub fn read(path: &Path, source: &dyn Source) -> Result<Self, JobFileError> {
         let mut file =
             Self { sections: Vec::new(), unsupported: Vec::new(), random: source.random() };
@@ -57,7 +57,7 @@ impl JobFile {
         for section in reader::read(path, source)? {
             if section.name == "global" {
                 file.take(&mut global, &section.options)?;
-                // A name is of one job only.
+                // A name applies to one job only.
                 global.name = None;
             } else {
                 let mut options = global.clone();
@@ -73,7 +73,8 @@ impl JobFile {
         Ok(file)
     }
 
-    /// Takes options into a section. How sizes are read is settled first, wherever it stands.
+    /// Applies options to a section. `kb_base`, which determines how sizes are read, is applied first,
+    /// wherever it occurs.
     fn take(&mut self, options: &mut Typed, written: &[Written]) -> Result<(), JobFileError> {
         let is_base = |written: &&Written| written.name == "kb_base";
         let bases = written.iter().filter(is_base);
@@ -112,10 +113,10 @@ impl JobFile {
         Ok(())
     }
 
-    /// What the file asks to run: groups one after the other, the jobs of a group together.
+    /// Returns the plan of the file: groups one after the other, the jobs of a group together.
     ///
     /// # Errors
-    /// The first job whose options do not go together.
+    /// Returns the first job whose options contradict each other.
     pub fn plan(&self) -> Result<Vec<Group>, JobFileError> {
         plan::plan(&self.sections, self.random)
     }

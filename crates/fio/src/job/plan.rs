@@ -1,4 +1,4 @@
-//! From sections to what runs: groups, clones, files, stretches and amounts.
+//! From sections to planned jobs: groups, clones, files, ranges and amounts.
 
 use super::Section;
 use super::error::{Fault, JobFileError};
@@ -9,60 +9,59 @@ use iogauge_model::load::{
 };
 use std::path::{Path, PathBuf};
 
-/// Files of all clones of a job together.
+/// Maximum number of files of all clones of a job together.
 const MOST_FILES: u64 = 16_384;
 
-/// Jobs that run together, after those of the group before have ended.
+/// Jobs that run together, after the previous group has ended.
 #[derive(Debug, Clone)]
 pub struct Group {
     /// The jobs, at least one.
     pub jobs: Vec<PlannedJob>,
-    /// Time before measuring begins, in nanoseconds; 0 where jobs have ramps of their own.
+    /// Time before measuring begins, in nanoseconds; 0 if the jobs have ramp times of their own.
     pub ramp_ns: u64,
-    /// Time after which all of them end, in nanoseconds; `None` where each ends when its amount is
-    /// done, or at a time of its own.
+    /// Time after which all of them end, in nanoseconds; `None` if each ends when its amount is done, or at
+    /// a time of its own.
     pub runtime_ns: Option<u64>,
-    /// True where only the sum of the jobs is reported.
+    /// True if only the sum of the jobs is reported.
     pub sums_up: bool,
 }
 
 /// A job, or a clone of one, with its files.
 #[derive(Debug, Clone)]
 pub struct PlannedJob {
-    /// fio's name of it.
+    /// The name that fio gives it.
     pub name: String,
-    /// Where its section begins.
+    /// The first line of its section.
     pub place: SourceLine,
-    /// Its files and devices, at least one; engine null touches none of them.
+    /// Its files and devices, at least one; engine null uses none of them.
     pub files: Vec<PathBuf>,
-    /// Size each of them has to have, where that is said.
+    /// Required size of each file, if given.
     pub file_size_bytes: Option<u64>,
-    /// True where the whole of a file that is there counts, since shares of it are asked, or all.
+    /// True if an existing file counts with its whole size, because percentages of it are requested, or all
+    /// of it.
     pub takes_all: bool,
-    /// True where files that are missing may be made.
+    /// True if missing files may be created.
     pub may_create: bool,
-    /// True where files that iogauge made are to be removed at the end.
+    /// True if files that iogauge created are removed at the end.
     pub unlink: bool,
-    /// What to search instead of running the load as it stands; the job is then the only one of
-    /// its file.
+    /// A search that replaces the workload; the job is then the only one in its file.
     pub search: Option<Search>,
-    /// The load, but for stretch and amount, which take the sizes of the files.
+    /// The workload without range and amount, which depend on the file sizes.
     load: Load,
     /// The clone's number, from 0.
     clone: u32,
     options: Typed,
 }
 
-/// fio's `latency_target`: the highest depth at which a limit holds.
+/// fio's `latency_target`: the highest queue depth at which a limit holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// The limit.
     pub limit: Limit,
-    /// The largest depth to try.
+    /// The largest queue depth to try.
     pub max_depth: u32,
 }
 
-/// Groups of a job file's sections.
+/// Returns the groups of a job file's sections.
 pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobFileError> {
     let mut groups: Vec<Vec<(usize, PlannedJob)>> = Vec::new();
     let mut threads = 0;
@@ -92,8 +91,8 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
     Ok(groups)
 }
 
-/// True where the section waits for a job of the group under way. A job that waits for one of an
-/// earlier group does so anyway.
+/// Returns true if the section has to wait for a job of the current group. Jobs of earlier groups have
+/// ended anyway.
 fn waits(
     before: &[Section],
     section: &Section,
@@ -124,7 +123,8 @@ pub(super) fn job_name(section: &Section) -> String {
     section.options.name.clone().unwrap_or_else(|| section.name.clone())
 }
 
-/// Times that all jobs have in common are the group's; where they differ, each job has its own.
+/// Creates a group. Times that all jobs share become those of the group; if they differ, each job keeps its
+/// own.
 fn group(jobs: Vec<(usize, PlannedJob)>) -> Group {
     let mut jobs: Vec<PlannedJob> = jobs.into_iter().map(|(_, job)| job).collect();
     let sums_up = jobs.iter().all(|job| job.options.group_reporting);
@@ -142,8 +142,8 @@ fn group(jobs: Vec<(usize, PlannedJob)>) -> Group {
     Group { jobs, ramp_ns: 0, runtime_ns: None, sums_up }
 }
 
-/// The jobs a section stands for. Clones that draw their offsets from the same files are workers of
-/// one job, which issues the same I/Os; others are jobs of their own.
+/// Returns the jobs of a section. Clones that draw their offsets from the same files become workers of one
+/// job, which issues the same I/Os; other clones become separate jobs.
 pub(super) fn clones(
     section: &Section,
     random: u64,
@@ -177,7 +177,7 @@ pub(super) fn clones(
         return Err(section.error("nrfiles", reason));
     }
     let job = |clone: u32| {
-        // One after the other, so that no two jobs draw the same.
+        // Seeds are consecutive, so that no two jobs draw the same offsets.
         let seed = match (o.randseed, o.randrepeat) {
             (Some(seed), _) => seed.wrapping_add(u64::from(clone)),
             (None, true) => 1 + u64::from(thread + clone),
@@ -205,13 +205,13 @@ pub(super) fn clones(
     Ok((0..jobs).map(job).collect())
 }
 
-/// What `latency_target` asks for.
+/// Returns what `latency_target` requests.
 fn search(o: &Typed) -> Option<Search> {
     let max_depth = o.iodepth.saturating_mul(o.numjobs).min(65_536);
     o.latency_limit().map(|limit| Search { limit, max_depth })
 }
 
-/// Paths of a clone's files, by fio's rules for their names.
+/// Returns the paths of a clone's files, by fio's naming rules.
 fn files(section: &Section, clone: u32) -> Vec<PathBuf> {
     let o = &section.options;
     let spread = !o.directory.is_empty() && o.filename.is_empty();
@@ -220,7 +220,7 @@ fn files(section: &Section, clone: u32) -> Vec<PathBuf> {
     if !o.filename.is_empty() {
         return o.filename.iter().map(|name| plain(&directory.join(name))).collect();
     }
-    // The section's name, whatever its `name`.
+    // The section's name, even if the option `name` is set.
     let job = &section.name;
     let named = |file: u32| {
         let name = o
@@ -231,12 +231,12 @@ fn files(section: &Section, clone: u32) -> Vec<PathBuf> {
             .replace("$clientuid", "");
         plain(&directory.join(name))
     };
-    // Without a number in it the name is the same for all of them.
+    // Without a number, all files have the same name.
     let files = if o.filename_format.contains("$filenum") { o.nrfiles } else { 1 };
     (0..files).map(named).collect()
 }
 
-/// The path without `.` in it, so that one file has one name.
+/// Removes `.` from a path, so that each file has one name.
 fn plain(path: &Path) -> PathBuf {
     let plain: PathBuf = path.components().collect();
     match plain.strip_prefix(".") {
@@ -245,18 +245,18 @@ fn plain(path: &Path) -> PathBuf {
     }
 }
 
-/// Size each file has to have: up to the end of the stretch.
+/// Returns the required size of each file: up to the end of the range.
 fn file_size(o: &Typed, files: u64, clone: u32) -> Option<u64> {
     let stretch = o.size.map_or(0, Span::bytes) / files.max(1);
     o.file_size.or((stretch > 0).then(|| o.offset_bytes(0, clone).saturating_add(stretch)))
 }
 
-/// The load of a section, but for stretch and amount.
+/// Returns the workload of a section, without range and amount.
 fn load(section: &Section) -> Result<Load, JobFileError> {
     let o = &section.options;
     let fail = |error: LoadError| section.error(error.option, error.reason);
     let shape = o.shape();
-    // A thread of its own for each I/O is what these engines mean by depth; fio's have one.
+    // With these engines, iogauge's queue depth means one thread per I/O; fio's threads have a depth of 1.
     let iodepth = if o.engine.is_synchronous() { 1 } else { o.iodepth };
     let is_random = o.rw.is_random();
     let aligned = o.blockalign.is_none() && shape.modifier == Modifier::None;
@@ -265,7 +265,7 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
     let load = Load {
         read_percent,
         distribution: if is_random { o.distribution.clone() } else { Distribution::Uniform },
-        // As in fio: other alignments and several I/Os at an offset leave no map to keep.
+        // As in fio, there is no coverage map if offsets are aligned differently or used for several I/Os.
         coverage: is_random && uniform && shape.coverage && aligned,
         blockalign_bytes: o.blockalign.filter(|_| is_random),
         thinktime: shape
@@ -277,20 +277,20 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         batch: batch(o, iodepth),
         ..shape
     };
-    // The files' sizes say how much it does.
+    // The amount is unknown here because it depends on the file sizes.
     let ends = !(o.time_based && o.runtime_ns > 0);
     let counted = Load { number_ios: number_ios(o).or(ends.then_some(1)), ..load.clone() };
     counted.validate().map_err(fail)?;
     Ok(load)
 }
 
-/// fio takes 0 for no number.
+/// Returns the number of I/Os; fio takes 0 for no number.
 fn number_ios(o: &Typed) -> Option<u64> {
     o.number_ios.filter(|ios| *ios > 0)
 }
 
-/// fio holds batches to the depth; a minimum of 0 asks to look without waiting first, which is done
-/// always.
+/// Returns the batch sizes. As in fio, they are at most the queue depth. A minimum of 0 means to poll
+/// before waiting, which iogauge always does.
 fn batch(o: &Typed, iodepth: u32) -> Batch {
     let complete_min = o.batch_complete_min.unwrap_or(1).clamp(1, iodepth);
     Batch {
@@ -301,7 +301,7 @@ fn batch(o: &Typed, iodepth: u32) -> Batch {
 }
 
 impl Section {
-    /// What is wrong with an option, where it was set.
+    /// Creates an error about an option, at the line that set it.
     pub(super) fn error(&self, option: &'static str, reason: impl Into<String>) -> JobFileError {
         JobFileError::of(&self.options, &self.place, option, reason)
     }
@@ -312,31 +312,31 @@ impl PlannedJob {
         JobFileError::of(&self.options, &self.place, option, reason)
     }
 
-    /// True where it changes its files.
+    /// Returns true if the job changes its files.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.load.writes()
     }
 
-    /// True where it goes past the page cache.
+    /// Returns true if the job bypasses the page cache.
     #[must_use]
     pub fn direct(&self) -> bool {
         self.load.direct
     }
 
-    /// The engine it asks for.
+    /// Returns the requested engine.
     #[must_use]
     pub fn engine(&self) -> EngineKind {
         self.load.engine
     }
 
-    /// True where another clone of its section begins at the same byte.
+    /// Returns true if the other clone of the section begins at the same byte.
     pub(super) fn starts_with(&self, other: &Self) -> bool {
         let moves = !matches!(self.options.offset_increment, Span::Bytes(0) | Span::Percent(0));
         self.clone == other.clone || !moves
     }
 
-    /// What `size` asks to be moved where `filesize` says how large files are.
+    /// Returns the amount that `size` requests if `filesize` sets the size of files.
     pub(super) fn amount_for_fio(&self) -> Option<u64> {
         match (self.options.size, self.options.file_size, self.options.io_size) {
             (Some(Span::Bytes(size)), Some(_), None) => Some(size),
@@ -347,10 +347,11 @@ impl PlannedJob {
         }
     }
 
-    /// The load on files of these usable sizes, in the order of [`Self::files`].
+    /// Returns the workload for files of these usable sizes, in the order of [`Self::files`].
     ///
     /// # Errors
-    /// Where a share of files of different sizes is asked, or the stretch has no room for a block.
+    /// Fails if a percentage of files of different sizes is requested, or if the range is smaller than a
+    /// block.
     pub fn load(&self, file_bytes: &[u64]) -> Result<Load, JobFileError> {
         let o = &self.options;
         let whole = file_bytes.first().copied().unwrap_or(0);
@@ -375,7 +376,7 @@ impl PlannedJob {
         Ok(load)
     }
 
-    /// Bytes of each file from the offset on; `None` for all there are.
+    /// Returns the bytes of each file after the offset; `None` for all of them.
     fn stretch(&self, whole: u64, files: u64) -> Option<u64> {
         let o = &self.options;
         if o.file_size.is_some() {
@@ -388,7 +389,7 @@ impl PlannedJob {
         Some(bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// Bytes after which each worker ends; `None` where time ends it.
+    /// Returns the bytes after which each worker ends; `None` if time ends it.
     fn amount(&self, covered_bytes: u64) -> Option<u64> {
         let o = &self.options;
         if o.time_based && o.runtime_ns > 0 {
@@ -399,7 +400,7 @@ impl PlannedJob {
             _ => covered_bytes,
         };
         let bytes = o.io_size.map_or(size, |amount| amount.of(size));
-        // Whole blocks only, but one at least.
+        // Rounded down to whole blocks, but at least one.
         let block = self.load.block.alignment().max(1);
         Some((bytes - bytes % block).max(block).saturating_mul(o.loops.max(1)))
     }

@@ -1,4 +1,4 @@
-//! From text to sections of options: lines, comments, includes, `${NAME}` and `$ncpus`.
+//! From text to sections with options: lines, comments, includes, `${NAME}` and `$ncpus`.
 
 use super::error::JobFileError;
 use super::source::Source;
@@ -6,42 +6,42 @@ use iogauge_model::load::options::{MOST, SourceLine, evaluate};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Includes within includes; more are a file that includes itself.
+/// Maximum depth of nested includes; more means that a file includes itself.
 const DEEPEST: u32 = 8;
-/// Files one job file may include in all.
+/// Maximum number of files that a job file may include in total.
 const MOST_INCLUDES: u32 = 256;
 /// fio's limit on a line.
 const LONGEST_LINE: usize = 8192;
-/// Text of a job file with all it includes, in bytes.
+/// Maximum size of a job file with all its includes, in bytes.
 const LONGEST_TEXT: usize = 64 << 20;
-/// JobOptions of one section, and of all `[global]` ones together. fio has some 250.
+/// Maximum number of options of one section, and of all `[global]` sections together. fio has about 250
+/// options.
 const MOST_OPTIONS: usize = 4096;
-/// fio's word for the section whose options are every job's. fio takes any name that begins so.
+/// Name of the section whose options apply to every job. fio treats every name with this prefix alike.
 const GLOBAL: &str = "global";
 
 /// An option of a section, with everything in its value expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Where it stands.
+    /// Its line.
     pub place: SourceLine,
     /// Its name, with underscores for dashes.
     pub name: String,
-    /// What stands behind the `=`; `None` where there is none.
+    /// The text after the `=`; `None` if there is no `=`.
     pub value: Option<String>,
 }
 
 /// A section with its own options, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section {
-    /// Where it begins.
+    /// Its first line.
     pub place: SourceLine,
-    /// What stands in its brackets.
+    /// The text in its brackets.
     pub name: String,
-    /// Its options.
     pub options: Vec<Written>,
 }
 
-/// Reads a job file with all it includes.
+/// Reads a job file with all its includes.
 pub(super) fn read(path: &Path, source: &dyn Source) -> Result<Vec<Section>, JobFileError> {
     let mut reader =
         Reader { source, sections: Vec::new(), includes: 0, jobs: 0, globals: 0, bytes: 0 };
@@ -57,15 +57,15 @@ struct Reader<'a> {
     source: &'a dyn Source,
     sections: Vec<Section>,
     includes: u32,
-    /// Sections that are jobs.
+    /// Number of sections that are jobs.
     jobs: u32,
-    /// JobOptions of `[global]`.
+    /// Number of options in `[global]` sections.
     globals: usize,
-    /// Bytes read.
+    /// Number of bytes read.
     bytes: usize,
 }
 
-/// The line without the blanks that fio takes away: those of ASCII, and no others.
+/// Trims the white space that fio trims, which is that of ASCII only.
 fn trimmed(line: &str) -> &str {
     line.trim_matches(is_blank)
 }
@@ -93,7 +93,7 @@ impl Reader<'_> {
                 let what = "the line has a NUL, where fio would end it; hint: use plain text";
                 return Err(JobFileError::form(&place, what));
             }
-            // fio ends a line at either sign, wherever it stands.
+            // fio ends a line at either character, wherever it occurs.
             let line = trimmed(line.split([';', '#']).next().unwrap_or(""));
             if line.is_empty() {
                 continue;
@@ -136,7 +136,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A file is looked for as named, and then beside the file that includes it.
+    /// Includes a file: the one with this path, or else one relative to the including file.
     fn include(&mut self, place: &SourceLine, path: &str, depth: u32) -> Result<(), JobFileError> {
         self.includes += 1;
         if depth == DEEPEST || self.includes > MOST_INCLUDES {
@@ -181,15 +181,15 @@ impl Reader<'_> {
     }
 }
 
-/// The path behind `include`, where the line is one.
+/// Returns the path after `include`, if the line is one.
 fn included(line: &str) -> Option<&str> {
     let path = line.strip_prefix("include")?;
     let path = trimmed(path.strip_prefix(is_blank)?);
     (!path.is_empty() && !path.starts_with('=')).then_some(path)
 }
 
-/// Puts in variables of the environment and the machine's figures; arithmetic with the latter needs
-/// no parentheses.
+/// Expands environment variables and the machine's figures; arithmetic with the latter needs no
+/// parentheses.
 fn expand(value: &str, place: &SourceLine, source: &dyn Source) -> Result<String, JobFileError> {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
@@ -237,7 +237,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Names and values.
     type JobOptions = Vec<(String, Option<String>)>;
 
     fn sections(source: &MemorySource) -> Vec<(String, JobOptions)> {
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(options("filename=\u{2003}x")[0].1.as_deref(), Some("\u{2003}x"));
     }
 
-    /// What would take long or much memory is refused as soon as it shows.
+    /// Input that would take much time or memory is rejected early.
     #[test]
     fn files_of_any_length_are_read_or_refused_at_once() {
         let include = "include b\n".repeat(1_000_000);

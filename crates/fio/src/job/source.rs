@@ -1,35 +1,35 @@
-//! What a job file reads beside its own text.
+//! What a job file refers to outside its own text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Files, environment and machine behind a job file. The crate makes no system calls, so whoever
-/// reads a job file says what they are.
+/// Files, environment and machine of a job file. The crate makes no system calls, so its callers provide
+/// them.
 pub trait Source {
-    /// The text of a file; a relative path is relative to the working directory.
+    /// Returns the text of a file; a relative path is relative to the working directory.
     ///
     /// # Errors
-    /// What the system said.
+    /// Returns the system's error.
     fn read(&self, path: &Path) -> std::io::Result<String>;
 
-    /// A variable of the environment, for `${NAME}`; `None` where it is not set.
+    /// Returns an environment variable, for `${NAME}`; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// Processors online, for `$ncpus`.
+    /// Returns the number of processors online, for `$ncpus`.
     fn processors(&self) -> u64;
 
-    /// Size of a memory page in bytes, for `$pagesize`.
+    /// Returns the size of a memory page in bytes, for `$pagesize`.
     fn page_bytes(&self) -> u64;
 
-    /// Memory of the machine in bytes, for `$mb_memory`.
+    /// Returns the memory of the machine in bytes, for `$mb_memory`.
     fn memory_bytes(&self) -> u64;
 
-    /// A number that differs from run to run, for `randrepeat=0`.
+    /// Returns a number that differs from run to run, for `randrepeat=0`.
     fn random(&self) -> u64;
 }
 
-/// Files and variables held in memory, on a machine of 4 processors and 8 GiB: for job files that are
-/// in no file, and for tests.
+/// Files and variables held in memory, on a machine with 4 processors and 8 GiB: for job files that are not
+/// stored in files, and for tests.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySource {
     files: BTreeMap<PathBuf, String>,
@@ -37,14 +37,14 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// With a file, under the path that job files know it by.
+    /// Adds a file with the path by which job files refer to it.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>, text: &str) -> Self {
         self.files.insert(path.into(), text.to_owned());
         self
     }
 
-    /// With a variable set.
+    /// Sets a variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.insert(name.to_owned(), value.to_owned());

@@ -17,7 +17,7 @@ fn groups(text: &str) -> Vec<Group> {
     file.plan().unwrap()
 }
 
-/// The jobs of a file of one group.
+/// Returns the jobs of a file with one group.
 #[track_caller]
 fn jobs(text: &str) -> Vec<PlannedJob> {
     let mut groups = groups(text);
@@ -25,13 +25,13 @@ fn jobs(text: &str) -> Vec<PlannedJob> {
     groups.remove(0).jobs
 }
 
-/// The load of a file of one job with one file of 1 GiB.
+/// Returns the workload of a file with one job that has one file of 1 GiB.
 #[track_caller]
 fn load(text: &str) -> iogauge_model::Load {
     jobs(&format!("[a]\nfilename=x\n{text}")).remove(0).load(&[GIB]).unwrap()
 }
 
-/// What is said of the second line of a job, or of what it comes to.
+/// Returns the error for the second line of a job, or for its plan.
 #[track_caller]
 fn refused(line: &str) -> String {
     let text = format!("[a]\n{line}\nfilename=x\n");
@@ -146,12 +146,12 @@ fn clones_share_files_or_have_their_own() {
     let seeds: Vec<_> = own.iter().map(|job| job.load(&[1 << 20]).unwrap().seed).collect();
     assert_eq!(seeds, [1, 2, 3]);
 
-    // Clones of a random job on the same files do what workers of one job do.
+    // Clones of a random job on the same files do the same as workers of one job.
     let shared = jobs("[a]\nrw=randread\nnumjobs=3\nfilename=x\nsize=1m");
     let load = shared[0].load(&[1 << 20]).unwrap();
     assert_eq!((shared.len(), load.numjobs), (1, 3));
     assert_eq!(load.io_size_bytes, Some(1 << 20), "each clone has its own amount");
-    // Sequential ones begin at the same place each.
+    // Sequential clones all begin at the same place.
     let sequential = jobs("[a]\nrw=write\nnumjobs=3\nfilename=x\nsize=1m");
     assert_eq!(sequential.len(), 3);
 
@@ -201,7 +201,7 @@ fn sizes_are_shared_out_among_files() {
     assert_eq!(job.load(&[3 << 20, 1 << 20]).unwrap().io_size_bytes, Some(4 << 20));
 }
 
-/// Blocks of 1 MiB after which a job ends.
+/// Returns the number of 1 MiB blocks after which a job ends.
 fn blocks(load: &iogauge_model::Load) -> Option<u64> {
     let by_bytes = load.io_size_bytes.map(|bytes| bytes >> 20);
     load.number_ios.into_iter().chain(by_bytes).min()
@@ -369,7 +369,7 @@ fn a_file_without_a_job_is_refused() {
     }
 }
 
-/// An option with a value that it takes, to tell inheritance by.
+/// An option with a value that it accepts, to test inheritance.
 fn option() -> impl Strategy<Value = (usize, u32)> {
     (0usize..4, 1u32..60)
 }
@@ -401,8 +401,8 @@ proptest! {
         }
     }
 
-    /// A section has its own last word on an option, else the last one of the [global]s above it,
-    /// else the default.
+    /// For each option, the last occurrence in the section counts, or else the last one in the [global]
+    /// sections above it, or else the default.
     #[test]
     fn inheritance_is_the_last_word_above(
         sections in proptest::collection::vec((any::<bool>(), proptest::collection::vec(option(), 0..4)), 1..8)

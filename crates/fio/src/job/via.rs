@@ -1,41 +1,41 @@
-//! What becomes of an option where fio runs the job: whether it reaches fio, and which values may.
+//! What happens to an option in jobs that fio runs: whether it is passed to fio, and with which values.
 
 use super::error::{Fault, JobFileError};
 use super::reader::Written;
 
-/// What becomes of an option where fio runs the job.
+/// What happens to an option in jobs that fio runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    /// It shapes the I/O and nothing else: fio gets it as it was written.
+    /// The option only shapes the I/O: fio receives it as written.
     Pass,
-    /// iogauge carries it out itself, since it decides which files a job touches and how they are
-    /// made. fio gets what iogauge made of it, or nothing.
+    /// iogauge implements the option itself, because it decides which files a job uses and how they are
+    /// created. fio receives iogauge's result, or nothing.
     Decided,
-    /// fio writes a log by it, in a directory of its own; iogauge puts the log where it was asked for.
+    /// With this option, fio writes a log to a directory of its own; iogauge moves the log to where it was
+    /// requested.
     Log,
-    /// fio gets it with one of these values. Others are refused.
+    /// fio receives the option with one of these values. Others are rejected.
     Only {
-        /// The values.
         values: &'static [&'static str],
-        /// Why not others, and what there is instead.
+        /// Why other values are rejected, and a hint.
         why: &'static str,
     },
 }
 
-/// Signs that fio's reader of job files gives a meaning of its own.
+/// Characters with a special meaning in fio's job files.
 const SPECIAL: &[char] = &['#', ';', '\'', '"', '\\', '$', '`'];
 
-/// True where fio reads a text as it stands, whatever the option.
+/// Returns true if fio reads a text literally in every option.
 pub(super) fn is_plain(text: &str) -> bool {
     text.trim_matches(' ') == text
         && text.chars().all(|c| matches!(c, ' '..='~') && !SPECIAL.contains(&c))
 }
 
 impl Via {
-    /// The line by which fio gets an option; `None` where it does not get it.
+    /// Returns the line with which fio receives an option; `None` if fio does not receive it.
     ///
     /// # Errors
-    /// A value that fio must not get, or might read in another way.
+    /// Fails if fio must not receive the value, or might read it differently.
     pub(super) fn line(
         self,
         option: &'static str,
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(line(Via::Pass, None), Ok(Some("bs".to_owned())));
     }
 
-    /// The column of the table: what is refused has a reason, and values that pass are plain.
+    /// Checks the column of the table: rejections have a reason, and accepted values are plain.
     #[test]
     fn every_option_says_what_becomes_of_it() {
         for row in OPTIONS {
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Options whose value is a path, a command or a name of something outside the job.
+    /// Options whose value is a path, a command or the name of something outside the job.
     #[test]
     fn no_path_reaches_fio() {
         for name in [

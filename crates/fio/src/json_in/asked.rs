@@ -1,14 +1,14 @@
-//! What a job was asked for, out of the options that stand in fio's JSON (fio 2.6 and later).
+//! The workload of a job, from the options in fio's JSON (fio 2.6 and later).
 
 use super::stored::StoredOptions;
 use crate::asked::Asked;
 use iogauge_model::result::BlockRange;
 use iogauge_model::units::parse_size_bytes;
 
-/// Block size where none was asked for.
+/// fio's default block size.
 const DEFAULT_BLOCK: &str = "4k";
 
-/// The options of a job that tell of its result.
+/// The options of a job that describe its result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct JobOptions {
     pub(super) asked: Asked,
@@ -17,8 +17,8 @@ pub(super) struct JobOptions {
 }
 
 impl JobOptions {
-    /// From the options of a job over those of all; with fio's defaults where neither names one.
-    /// Nothing is known where the job has no options at all.
+    /// Reads the options of a job, then those of all jobs, then fio's defaults. Nothing is known if the job
+    /// has no options at all.
     pub(super) fn of(job: Option<&StoredOptions>, global: &StoredOptions) -> Self {
         let Some(job) = job else { return Self::default() };
         let get = |names: &[&str]| job.get(names).or_else(|| global.get(names));
@@ -32,7 +32,7 @@ impl JobOptions {
             blocks: [0, 1, 2].map(|direction| block(&get, direction)),
             engine: get(&["ioengine"]).unwrap_or("psync").to_owned(),
             iodepth: number("iodepth"),
-            // Without a value it is the switch that older versions have.
+            // Without a value, it is the flag of older versions.
             is_synchronous: Some(
                 get(&["sync"]).is_some_and(|value| !matches!(value.trim(), "0" | "none")),
             ),
@@ -40,21 +40,21 @@ impl JobOptions {
         Self { asked, numjobs: number("numjobs"), is_grouped: flag("group_reporting") }
     }
 
-    /// Processes that are in a result. fio's JSON does not count those of a group; but it sums up
-    /// their run times.
+    /// Returns the number of processes in a result. fio's JSON does not have it for a group, but it has the
+    /// sum of their run times.
     pub(super) fn users(&self, job_runtime_ms: Option<f64>, runtime_ms: f64) -> Option<u32> {
         let numjobs = self.numjobs?;
         if !self.is_grouped {
             return Some(1);
         }
         let summed = job_runtime_ms.filter(|_| runtime_ms > 0.0).unwrap_or_default() / runtime_ms;
-        // None runs longer than the group; what rounding adds makes no further process.
+        // No process runs longer than the group; rounding must not add a process.
         let at_least = if summed.is_finite() { (summed - 0.05).ceil() as u32 } else { 1 };
         Some(numjobs.max(at_least))
     }
 }
 
-/// Block sizes of a direction: 0 for reads, 1 for writes, 2 for trims.
+/// Returns the block sizes of a direction: 0 for reads, 1 for writes, 2 for trims.
 fn block<'a>(get: &impl Fn(&[&str]) -> Option<&'a str>, direction: usize) -> Option<BlockRange> {
     if let Some(split) = get(&["bssplit"]) {
         let entries = of_direction(split, direction).split(':');
@@ -73,7 +73,8 @@ fn block<'a>(get: &impl Fn(&[&str]) -> Option<&'a str>, direction: usize) -> Opt
     Some(BlockRange { min_bytes: size(min)?, max_bytes: size(max)? })
 }
 
-/// The part of `READ,WRITE,TRIM` that holds for a direction: the last one for those behind it.
+/// Returns the part of `READ,WRITE,TRIM` for a direction; the last part also applies to the directions
+/// after it.
 fn of_direction(text: &str, direction: usize) -> &str {
     let mut parts = text.split(',');
     let first = parts.next().unwrap_or(text);
@@ -133,7 +134,7 @@ mod tests {
         }
         assert!(waits(r#"{"bs": "1k"}"#, r#"{"sync": 1}"#));
         assert!(!waits(r#"{"sync": "0"}"#, r#"{"sync": "1"}"#));
-        // The time of a flush behind a write is apart from that of the write.
+        // The time of a flush after a write is not part of the write's.
         for no in [r#"{"sync": "none"}"#, r#"{"fsync": "1"}"#, r#"{"direct": "1"}"#, "{}"] {
             assert!(!waits(no, "{}"), "{no}");
         }

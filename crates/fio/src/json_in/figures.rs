@@ -3,12 +3,12 @@
 use super::stored::{Direction, Latency, Pairs};
 use iogauge_model::result::{FioDirection, FioLatency, LatencyShare};
 
-/// A count; 0 where it was negative or no number.
+/// Returns a count; 0 if the value is negative or NaN.
 pub(super) fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// A figure; 0 where it is no number, or larger than any measured.
+/// Returns a figure; 0 if the value is NaN or implausibly large.
 pub(super) fn real(value: f64) -> f64 {
     if value.abs() < 1e30 { value } else { 0.0 }
 }
@@ -39,8 +39,8 @@ pub(super) fn figures(stored: Direction) -> FioDirection {
     }
 }
 
-/// Bytes moved. `io_bytes` are KiB where fio is older than its `io_kbytes`, except in the oldest;
-/// what bandwidth and run time come to decides.
+/// Returns the bytes moved. In versions before `io_kbytes`, `io_bytes` is in KiB, except in the oldest
+/// ones; the product of bandwidth and run time decides.
 fn bytes(stored: &Direction, expected: f64) -> f64 {
     let kib = stored.io_bytes * 1024.0;
     let are_bytes = stored.io_kbytes.is_some()
@@ -49,7 +49,7 @@ fn bytes(stored: &Direction, expected: f64) -> f64 {
     if are_bytes { stored.io_bytes } else { kib }
 }
 
-/// A latency in nanoseconds; `None` where none was taken.
+/// Returns a latency in nanoseconds; `None` if none was measured.
 fn latency(stored: Latency, unit_ns: f64) -> Option<FioLatency> {
     let Latency { min, max, mean, stddev, percentile, bins } = stored;
     let (Some(min), Some(max), Some(mean)) = (min, max, mean) else { return None };
@@ -74,7 +74,7 @@ fn latency(stored: Latency, unit_ns: f64) -> Option<FioLatency> {
     })
 }
 
-/// The middle of a bucket of fio 2, in microseconds: 64 buckets to each power of two.
+/// Returns the middle of a bucket of fio 2, in microseconds; there are 64 buckets per power of two.
 fn bucket_middle(index: f64) -> f64 {
     let index = whole(index);
     if index < 128 {
@@ -84,7 +84,7 @@ fn bucket_middle(index: f64) -> f64 {
     ((64 + index % 64) as f64 + 0.5) * 2f64.powi(exponent)
 }
 
-/// The shares above 0, of tables with their units in nanoseconds.
+/// Returns the shares above 0, from tables with their units in nanoseconds.
 pub(super) fn shares(tables: &[(u64, Pairs)]) -> Vec<LatencyShare> {
     let mut shares = Vec::new();
     for (unit_ns, table) in tables {

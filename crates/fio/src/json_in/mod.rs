@@ -1,4 +1,4 @@
-//! fio's JSON and json+, of fio 2 and 3, of client/server runs too.
+//! fio's JSON and json+ from fio 2 and 3, also from client/server runs.
 
 mod asked;
 mod figures;
@@ -14,18 +14,18 @@ use split::{Piece, Splitter, Step, Take};
 use std::collections::HashSet;
 use stored::{Direction, Job, StoredOptions};
 
-/// How much of the bytes a document took.
+/// How many of the bytes a document took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fed {
-    /// All of them; it goes on.
+    /// All of them; the document continues.
     All,
-    /// So many; it is over.
+    /// This many; the document has ended.
     Ended(usize),
-    /// So many; the next one is not of it, and it has no end.
+    /// This many; the next byte does not belong to the document, which is incomplete.
     Broken(usize),
 }
 
-/// A JSON document of fio, read while its bytes come in.
+/// A JSON document of fio, parsed while its bytes arrive.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     splitter: Splitter,
@@ -39,17 +39,17 @@ struct Content<'a> {
     version: String,
     unix_seconds: Option<i64>,
     options: StoredOptions,
-    /// What the clients so far have in common, and their processes: the result of all of them does
-    /// not say it.
+    /// What the clients so far have in common, and their number of processes; the result for all clients
+    /// does not contain it.
     clients: Option<(Asked, Option<u32>)>,
     results: HashSet<ResultKey>,
     has_jobs: bool,
-    /// Length of the last job.
+    /// Length of the last job, in bytes.
     job_bytes: usize,
 }
 
 impl<'a> Document<'a> {
-    /// A document whose first brace is at this line of `file`.
+    /// Creates a document whose first brace is on this line of `file`.
     pub(super) fn new(file: &'a str, line: u64) -> Self {
         let content = Content {
             file,
@@ -65,22 +65,22 @@ impl<'a> Document<'a> {
         Self { splitter: Splitter::new(line), content }
     }
 
-    /// The line at hand.
+    /// Returns the current line.
     pub(super) fn line(&self) -> u64 {
         self.splitter.line()
     }
 
-    /// True where nothing of the line at hand was taken.
+    /// Returns true if nothing of the current line was taken.
     pub(super) fn is_at_line_start(&self) -> bool {
         self.splitter.is_at_line_start()
     }
 
-    /// What tells its results from others.
+    /// Returns the keys of its results.
     pub(super) fn into_results(self) -> HashSet<ResultKey> {
         self.content.results
     }
 
-    /// Takes bytes, and hands out the results that are complete.
+    /// Takes bytes and passes complete results to `sink`.
     pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading)) -> Fed {
         let Self { splitter, content } = self;
         let (taken, step) = splitter.feed(bytes, &mut Taking { content, sink });
@@ -97,7 +97,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Says that the file ends before the document does.
+    /// Reports that the file ends before the document does.
     pub(super) fn cut_off(&self, sink: &mut dyn FnMut(Reading)) {
         let reason = format!(
             "the file ends in the middle of the document that begins at line {}",
@@ -107,7 +107,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Content that takes pieces, and where its results go.
+/// Content that takes pieces, with the sink for its results.
 struct Taking<'a, 'b> {
     content: &'a mut Content<'b>,
     sink: &'a mut dyn FnMut(Reading),
@@ -119,7 +119,7 @@ impl Take for Taking<'_, '_> {
     }
 
     fn whole(&mut self, ahead: &Piece<'_>) -> Option<usize> {
-        // Jobs of a document are of about one length: reading one that is cut short would be in vain.
+        // The jobs of a document have about the same length: parsing one that is incomplete would fail.
         if !is_jobs(ahead.key) || ahead.value.len() < self.content.job_bytes {
             return None;
         }
@@ -131,7 +131,7 @@ impl Take for Taking<'_, '_> {
     }
 }
 
-/// True for the members whose elements are results.
+/// Returns true for members whose elements are results.
 fn is_jobs(key: &str) -> bool {
     matches!(key, "jobs" | "client_stats")
 }
@@ -155,7 +155,7 @@ impl Content<'_> {
             _ => Ok(()),
         };
         if let Err(error) = wrong {
-            // serde_json counts lines from the piece's first one.
+            // serde_json counts lines from the first one of the piece.
             let line = piece.line + (error.line() as u64).saturating_sub(1);
             let text = error.to_string();
             let reason = text.split(" at line ").next().unwrap_or(&text);
@@ -234,15 +234,15 @@ impl Content<'_> {
     }
 }
 
-/// Reads a piece, which may have what JSON has not: `nan`, `inf`, a comma too many.
+/// Parses a piece, which may contain what JSON does not allow: `nan`, `inf`, a trailing comma.
 fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(json).or_else(|error| {
-        // The error is that of what was written.
+        // The error refers to the original text.
         serde_json::from_slice(&repaired(json)).map_err(|_| error)
     })
 }
 
-/// JSON with 0 for the words of floating point that C prints, and without commas before an end.
+/// Replaces the floating-point words that C prints by 0, and removes trailing commas.
 fn repaired(json: &[u8]) -> Vec<u8> {
     let mut repaired = Vec::with_capacity(json.len());
     let (mut at, mut in_string) = (0, false);
@@ -254,7 +254,7 @@ fn repaired(json: &[u8]) -> Vec<u8> {
             continue;
         }
         in_string ^= byte == b'"';
-        // A letter more than the longest of the words, which tells it from longer ones.
+        // One byte more than the longest of the words, to tell it from longer ones.
         let ahead = &json[at..(at + 5).min(json.len())];
         let word = ahead.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
         let word = &json[at..at + word];

@@ -1,6 +1,6 @@
-//! Cuts a JSON document into pieces while its bytes come in: one for each member, and one for each
-//! element of a member that is an array. So a job is in memory at a time, and not the document.
-//! Who takes the pieces may read objects ahead of the cut, which then are looked at once only.
+//! Splits a JSON document into pieces while its bytes arrive: one for each member, and one for each element
+//! of a member that is an array, so that only one job is in memory and not the document. The receiver of
+//! the pieces may parse objects before they are split off, so that their bytes are scanned only once.
 
 use memchr::memchr_iter;
 
@@ -9,32 +9,31 @@ use memchr::memchr_iter;
 pub(super) struct Piece<'a> {
     /// Name of the member.
     pub(super) key: &'a str,
-    /// True where it is an element of the member's array.
+    /// True if it is an element of the member's array.
     pub(super) is_element: bool,
-    /// The JSON.
+    /// The JSON text.
     pub(super) value: &'a [u8],
-    /// Line it begins at.
+    /// The line on which it begins.
     pub(super) line: u64,
 }
 
-/// Takes the pieces of a document.
+/// Receives the pieces of a document.
 pub(super) trait Take {
-    /// Takes a piece.
     fn piece(&mut self, piece: &Piece<'_>);
 
-    /// Takes the object that `ahead.value` begins with, an element of the member's array, and tells
-    /// its length. `None` where it is not whole there or no JSON: it comes as a piece then.
+    /// Parses the object at the beginning of `ahead.value`, an element of the member's array, and returns
+    /// its length. Returns `None` if the object is incomplete or not JSON: then it arrives as a piece.
     fn whole(&mut self, ahead: &Piece<'_>) -> Option<usize>;
 }
 
-/// How far a document went.
+/// State of a document after some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It goes on.
+    /// It continues.
     More,
     /// It ended with the last byte taken.
     Ended,
-    /// It broke off behind the last byte taken; the next one is not of it.
+    /// It was cut off after the last byte taken; the next one does not belong to it.
     Broken(&'static str),
 }
 
@@ -50,11 +49,11 @@ enum State {
     Colon,
     /// The value of a member.
     Value,
-    /// An element of a member's array, or its end.
+    /// An element of a member's array, or the end of the array.
     Element,
-    /// In a value that is neither text, object nor array.
+    /// Inside a value that is neither text, object nor array.
     Plain,
-    /// In a value with quotes or braces.
+    /// Inside a value with quotes or braces.
     Nested {
         in_string: bool,
         escaped: bool,
@@ -62,7 +61,7 @@ enum State {
     End,
 }
 
-/// Cuts one document.
+/// Splits one document.
 #[derive(Debug)]
 pub(super) struct Splitter {
     state: State,
@@ -70,9 +69,9 @@ pub(super) struct Splitter {
     in_array: bool,
     value: Vec<u8>,
     value_line: u64,
-    /// Braces and brackets open in the value.
+    /// Open braces and brackets in the value.
     open: Vec<u8>,
-    /// The last byte outside of strings that is not blank, and the last of all.
+    /// The last non-blank byte outside of strings, and the last byte of all.
     significant: u8,
     previous: u8,
     line: u64,
@@ -86,7 +85,7 @@ const TOO_LONG: &str = "a value of more than 256 MiB, which fio does not write";
 const LONGEST_NAME: usize = 1 << 16;
 
 impl Splitter {
-    /// For a document whose first brace is at this line.
+    /// Creates a splitter for a document whose first brace is on this line.
     pub(super) fn new(line: u64) -> Self {
         Self {
             state: State::Begin,
@@ -101,17 +100,17 @@ impl Splitter {
         }
     }
 
-    /// The line at hand.
+    /// Returns the current line.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// True where nothing of the line at hand was taken.
+    /// Returns true if nothing of the current line was taken.
     pub(super) fn is_at_line_start(&self) -> bool {
         self.previous == b'\n'
     }
 
-    /// Takes bytes and hands out pieces; returns how many it took, and why not more.
+    /// Takes bytes and emits pieces. Returns how many bytes it took, and why not more.
     pub(super) fn feed(&mut self, bytes: &[u8], take: &mut impl Take) -> (usize, Step) {
         let mut at = 0;
         while at < bytes.len() {
@@ -142,8 +141,8 @@ impl Splitter {
         }
     }
 
-    /// Takes an object, whole where that can be: what is JSON ends for who reads it where it ends
-    /// here, and never breaks off.
+    /// Takes an object, in one step if possible. For valid JSON, a parser finds the same end as this
+    /// splitter, which never reports it as cut off.
     fn element(&mut self, bytes: &[u8], take: &mut impl Take) -> (usize, Step) {
         let key = &String::from_utf8_lossy(&self.name);
         let ahead = Piece { key, is_element: true, value: bytes, line: self.line };
@@ -241,7 +240,7 @@ impl Splitter {
             return Step::More;
         }
         self.hand_out(take);
-        // The byte is of what stands around the value.
+        // The byte follows the value.
         self.byte(byte, take)
     }
 
@@ -298,8 +297,8 @@ impl Splitter {
         (at, step)
     }
 
-    /// Takes the bytes that neither end a string nor a value, nor begin one, nor end a line; returns
-    /// how many. Almost all are such.
+    /// Takes the bytes that do not begin or end a string or a value and do not end a line; returns how
+    /// many. Almost all bytes are such.
     fn run(&mut self, bytes: &[u8], in_string: bool) -> usize {
         let end = if in_string {
             bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'))
@@ -315,8 +314,8 @@ impl Splitter {
         run.len()
     }
 
-    /// True for a brace that begins a line where no value can stand: of the next document, behind
-    /// one that broke off.
+    /// Returns true for a brace that begins a line where no value is allowed: it belongs to the next
+    /// document, after one that was cut off.
     fn begins_another(&self) -> bool {
         let may_stand = match self.significant {
             b'[' | b':' => true,

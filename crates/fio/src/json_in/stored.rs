@@ -1,10 +1,10 @@
-//! A job as fio's JSON has it, of every version since 2.0.
+//! A job as in fio's JSON, of every version since 2.0.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
-/// Numbers are read as floating point whatever they are: versions differ in which have decimals.
+/// All numbers are read as floating point, because versions differ in which have decimals.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Job {
@@ -28,7 +28,7 @@ pub(super) struct Job {
     pub(super) hostname: String,
 }
 
-/// A direction. Latencies are in microseconds without `_ns` in their names.
+/// A direction. Latencies are in microseconds if their names lack `_ns`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Direction {
@@ -60,14 +60,13 @@ pub(super) struct Latency {
     pub(super) bins: Pairs,
 }
 
-/// An object whose names are numbers. Where they cannot be parsed they say how the others are
-/// meant.
+/// An object whose names are numbers. A name that is not a number may determine the meaning of the others.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    /// Names and values, in their order. `>=2000` is `(f64::INFINITY, …)`.
+    /// Names and values, in order. `>=2000` is `(f64::INFINITY, …)`.
     pub(super) entries: Vec<(f64, f64)>,
-    /// True where there are `FIO_IO_U_PLAT_…` names: the others are bucket numbers then, not
-    /// values (fio 2).
+    /// True if there are `FIO_IO_U_PLAT_…` names: the other names are then bucket numbers instead of values
+    /// (fio 2).
     pub(super) are_buckets: bool,
 }
 
@@ -101,8 +100,8 @@ impl<'de> Deserialize<'de> for PairName {
     }
 }
 
-/// A number of a few digits and nothing else, as the names of buckets are: read sooner than floating
-/// point, and exactly.
+/// Parses a short decimal number, as the names of buckets are. This is faster than parsing floating point,
+/// and exact.
 fn short_whole(name: &str) -> Option<f64> {
     let is_short = (1..=15).contains(&name.len());
     if !is_short || !name.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -143,11 +142,11 @@ impl<'de> Deserialize<'de> for Pairs {
     }
 }
 
-/// StoredOptions of a job or of all of them, in their order. A name may occur twice; the last counts.
+/// Options of a job or of all jobs, in order. If a name occurs twice, the last one counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StoredOptions(Vec<(String, String)>);
 
-/// StoredOptions are text in fio; other tools write them back as numbers.
+/// Options are text in fio; other tools write them back as numbers.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OptionValue {
@@ -156,7 +155,7 @@ enum OptionValue {
 }
 
 impl StoredOptions {
-    /// The value of an option under any of its names.
+    /// Returns the value of an option under any of its names.
     pub(super) fn get(&self, names: &[&str]) -> Option<&str> {
         let found = self.0.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
         found.map(|(_, value)| value.as_str())

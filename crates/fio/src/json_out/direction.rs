@@ -5,16 +5,16 @@ use iogauge_model::histogram::{Histogram, fio_bucket_value};
 use iogauge_model::result::{DirectionResult, IntervalPoint};
 use serde::{Serialize, Serializer};
 
-/// The percentiles fio prints where `percentile_list` asks for none.
+/// fio's default percentiles, used if `percentile_list` is not set.
 const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
 
-/// fio's default `bwavgtime` and `iopsavgtime`: shorter intervals are joined to this.
+/// fio's default `bwavgtime` and `iopsavgtime`: shorter intervals are joined to this length.
 const SAMPLE_SECONDS: f64 = 0.5;
 
-/// What an entry needs to know of its step.
+/// Data of the step that an entry needs.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     /// Length of the step.
@@ -22,7 +22,7 @@ pub(super) struct Group<'a> {
     /// Bytes per second of the direction over all jobs of the step.
     pub(super) bytes_per_sec: f64,
     pub(super) detail: Detail,
-    /// Percentiles to show; none for fio's own.
+    /// Percentiles to print; empty for fio's default.
     pub(super) percentiles: &'a [f64],
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Direction {
     slat_ns: Latency,
     clat_ns: Latency,
     lat_ns: Latency,
-    /// From the intended start; no figure of fio's.
+    /// From the intended start; fio has no such figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     response_ns: Option<Latency>,
     bw_min: u64,
@@ -56,7 +56,6 @@ pub(super) struct Direction {
     iops_samples: u64,
 }
 
-/// Explicit cache flushes.
 #[derive(Debug, Serialize)]
 pub(super) struct Flushes {
     total_ios: u64,
@@ -77,7 +76,7 @@ struct Latency {
     bins: Option<Bins>,
 }
 
-/// Percents and the value of each.
+/// Percentages, each with its value.
 #[derive(Debug, Clone)]
 struct Percentiles(Vec<(f64, u64)>);
 
@@ -88,7 +87,7 @@ impl Serialize for Percentiles {
     }
 }
 
-/// Buckets that hold something, by fio's value for each.
+/// Non-empty buckets, each with fio's value for it.
 #[derive(Debug, Clone)]
 struct Bins(Vec<(u64, u64)>);
 
@@ -122,7 +121,7 @@ impl Latency {
 }
 
 impl Direction {
-    /// `pick` takes the direction's I/Os and bytes from an interval.
+    /// Creates an entry. `pick` returns the direction's I/Os and bytes in an interval.
     pub(super) fn of(
         result: Option<&DirectionResult>,
         series: &[IntervalPoint],
@@ -176,12 +175,12 @@ impl Flushes {
     }
 }
 
-/// Reads of an interval and their bytes.
+/// Returns the reads of an interval and their bytes.
 pub(super) fn reads(point: &IntervalPoint) -> (u64, u64) {
     (point.reads, point.read_bytes)
 }
 
-/// Writes of an interval and their bytes.
+/// Returns the writes of an interval and their bytes.
 pub(super) fn writes(point: &IntervalPoint) -> (u64, u64) {
     (point.writes, point.write_bytes)
 }
@@ -213,7 +212,7 @@ impl Samples {
     }
 }
 
-/// KiB and I/Os per second of each half second; a rest shorter than that belongs to the last.
+/// Returns the KiB and I/Os per second of each half second; a shorter remainder belongs to the last one.
 fn samples(series: &[IntervalPoint], pick: fn(&IntervalPoint) -> (u64, u64)) -> (Samples, Samples) {
     let mut joined: Vec<IntervalPoint> = Vec::new();
     for point in series {

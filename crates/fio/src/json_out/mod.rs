@@ -1,8 +1,8 @@
-//! A run as the JSON that fio 3.33 writes, for the tools that read it.
+//! Writes a run as the JSON of fio 3.33, for tools that read it.
 //!
-//! What fio calls `lat`, from before the submission to the completion, is what iogauge measures:
-//! it stands in `lat_ns` and, as with fio's engines that submit and complete in one call, in
-//! `clat_ns` too; `slat_ns` has no samples. Figures that iogauge does not count are 0.
+//! fio's `lat`, from before the submission to the completion, is what iogauge measures. It is written as
+//! `lat_ns` and, as for those of fio's engines that submit and complete in one call, also as `clat_ns`;
+//! `slat_ns` has no samples. Figures that iogauge does not count are 0.
 
 mod direction;
 mod tables;
@@ -20,25 +20,25 @@ use iogauge_model::units::{size_word, time_word};
 use serde::{Serialize, Serializer};
 use tables::Table;
 
-/// Errno of an I/O error (errno(3)): results count failures and keep no errno of each.
+/// Errno of an I/O error (errno(3)). Results count failures without their errno.
 const EIO: u32 = 5;
 
-/// How much of the latencies goes out.
+/// How much of the latencies is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// `json`: statistics and percentiles.
     Percentiles,
-    /// `json+`: every bucket, too.
+    /// `json+`: every bucket too.
     Bins,
 }
 
-/// Why a run has no such document.
+/// Why there is no document for a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonOutError {
-    /// The loads that ran are not in the document, or not as many as the results.
+    /// The document lacks the workloads that ran, or their number differs from that of the results.
     #[error("the run keeps no load for each of its results, without which fio's JSON says nothing")]
     NoLoads,
-    /// The start cannot be read.
+    /// The start time cannot be parsed.
     #[error("the run started at {0:?}, which is no time; hint: use 2026-11-21T10:15:30Z")]
     Started(String),
 }
@@ -58,7 +58,7 @@ pub struct FioDocument {
     iogauge: Origin,
 }
 
-/// What fio has no place for.
+/// Data for which fio has no place.
 #[derive(Debug, Serialize)]
 struct Origin {
     version: String,
@@ -66,7 +66,7 @@ struct Origin {
     caveats: Vec<Caveat>,
 }
 
-/// PrintedOptions in their order.
+/// Options, in order.
 #[derive(Debug)]
 struct PrintedOptions(Vec<(&'static str, String)>);
 
@@ -112,7 +112,7 @@ struct JobEntry {
     latency_window: u64,
 }
 
-/// What a device did.
+/// The I/O of a device.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct DiskUtil {
     name: String,
@@ -126,10 +126,10 @@ struct DiskUtil {
     util: f64,
 }
 
-/// Makes the document of a run. Each step is a group, each of its jobs an entry in it.
+/// Creates the document of a run. Each step is a group, and each of its jobs is an entry in it.
 ///
 /// # Errors
-/// Where the run does not tell what load each result is of, or when it started.
+/// Fails if the run does not contain the workload of each result, or its start time.
 pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, JsonOutError> {
     let started = &run.head.started;
     let timestamp =
@@ -140,7 +140,7 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
     for (group, step) in run.steps.iter().enumerate() {
         let outcomes = outcomes(step);
         let of_step = jobs.next().unwrap_or_default();
-        // Jobs reported as one are told by the first of them, as fio does it.
+        // As in fio, jobs reported as one are described by the first of them.
         let is_sum = step.jobs.is_empty() && !of_step.is_empty();
         if !is_sum && of_step.len() != outcomes.len() {
             return Err(JsonOutError::NoLoads);
@@ -154,7 +154,7 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
         }
     }
     Ok(FioDocument {
-        // The form of fio's own builds between releases, so that readers find the number they know.
+        // This is how fio's own builds between releases are named, so that readers find a known version.
         fio_version: format!("fio-3.33-iogauge-{}", run.head.version),
         timestamp,
         timestamp_ms: timestamp * 1000,
@@ -170,7 +170,7 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
     })
 }
 
-/// What one job did.
+/// The result of one job.
 struct Outcome<'a> {
     seconds: f64,
     read: Option<&'a DirectionResult>,
@@ -221,7 +221,8 @@ fn entry(
     let all = [outcome.read, outcome.write, outcome.sync];
     let errors: u64 = all.into_iter().flatten().map(|direction| direction.errors).sum();
     let latency = tables::latency(outcome.read.into_iter().chain(outcome.write));
-    // fio's share is of the time of the job's threads; the time of the process is shared evenly.
+    // fio's CPU share is relative to the time of the job's threads; here the process's time is divided
+    // evenly.
     let threads = step.workers.len().max(1) as f64;
     let error = if errors > 0 { EIO } else { 0 };
     JobEntry {
@@ -260,7 +261,8 @@ fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1000.0).round() as u64
 }
 
-/// The job in fio's words. Its time is the one measured: an interrupted run says how long it ran.
+/// Returns the job as fio options. Its run time is the measured one, so that an interrupted run shows how
+/// long it ran.
 fn job_options(job: &Job, seconds: f64, target: &TargetFacts) -> PrintedOptions {
     let mut options = vec![("name", job.name.clone())];
     options.push((
@@ -284,7 +286,7 @@ fn job_options(job: &Job, seconds: f64, target: &TargetFacts) -> PrintedOptions 
     PrintedOptions(options)
 }
 
-/// Each device over all steps.
+/// Returns the I/O of each device over all steps.
 fn disk_util(steps: &[StepResult], seconds: f64) -> Vec<DiskUtil> {
     let mut disks: Vec<DiskUtil> = Vec::new();
     for device in steps.iter().filter_map(|step| step.physical.as_ref()).flat_map(|p| &p.devices) {

@@ -1,4 +1,4 @@
-//! The tables of shares: latencies by decade, depths by powers of two. Shares are in percent.
+//! Tables of shares, in percent: latencies by decade, queue depths by power of two.
 
 use iogauge_model::histogram::{Histogram, bucket_mid};
 use iogauge_model::result::{DirectionResult, WorkerResult};
@@ -14,7 +14,7 @@ impl Serialize for Table {
     }
 }
 
-/// Values below each of these, and not below the one before.
+/// Upper bounds, exclusive; each is the lower bound of the next one.
 const BELOW: [(&str, u64); 10] = [
     ("2", 2),
     ("4", 4),
@@ -57,8 +57,7 @@ pub(super) fn latency<'a>(directions: impl Iterator<Item = &'a DirectionResult>)
     }
 }
 
-/// Share of the values from `low` up to `high`, which is outside. A bucket counts where its middle
-/// lies.
+/// Returns the share of the values from `low` to `high`, exclusive. A bucket belongs where its middle lies.
 fn share_between(histogram: &Histogram, low: u64, high: u64) -> f64 {
     let within = |index: usize| (low..high).contains(&bucket_mid(index));
     let mut n: u64 = histogram.buckets().filter(|(i, _)| within(*i)).map(|(_, n)| n).sum();
@@ -72,8 +71,8 @@ fn percent(n: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { n as f64 * 100.0 / all as f64 }
 }
 
-/// Shares of the I/Os by depth: those of a worker count at its average depth, which is measured;
-/// the depth at each single I/O is not.
+/// Returns the shares of the I/Os by queue depth. All I/Os of a worker count at its average queue depth,
+/// because the depth at each I/O is not recorded.
 pub(super) fn depth_level(workers: &[&WorkerResult]) -> Table {
     const FROM: [(&str, u64); 7] =
         [("1", 0), ("2", 2), ("4", 4), ("8", 8), ("16", 16), ("32", 32), (">=64", 64)];
@@ -87,7 +86,7 @@ pub(super) fn depth_level(workers: &[&WorkerResult]) -> Table {
     Table(FROM.iter().zip(ios).map(|((name, _), n)| (*name, percent(n, all))).collect())
 }
 
-/// How many I/Os a call took or gave is not counted.
+/// Returns a table of zeros: the number of I/Os per call is not recorded.
 pub(super) fn uncounted_batches() -> Table {
     Table(["0", "4", "8", "16", "32", "64", ">=64"].map(|name| (name, 0.0)).to_vec())
 }

@@ -1,12 +1,12 @@
-//! The calendar of the document's head, UTC.
+//! Dates in the head of the document, in UTC.
 
 use iogauge_model::calendar::{Civil, MONTHS};
 
 /// 1970-01-01 was a Thursday.
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-/// Seconds since 1970 of an RFC 3339 time in UTC, such as `2026-11-21T10:15:30Z`; fractions of a
-/// second are left out, and earlier years are no times of a run.
+/// Returns the seconds since 1970 of an RFC 3339 time in UTC, such as `2026-11-21T10:15:30Z`, without
+/// fractions of a second. Earlier years are rejected: no run has them.
 pub(super) fn unix_seconds(text: &str) -> Option<i64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let [year, month, day] = numbers(date, '-')?;
@@ -30,7 +30,7 @@ fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
     words.next().is_none().then_some(numbers)
 }
 
-/// A time from 1970 on as asctime(3) shows it: `Sat Nov 21 10:15:30 2026`.
+/// Formats a time since 1970 like asctime(3): `Sat Nov 21 10:15:30 2026`.
 pub(super) fn shown(unix_seconds: i64) -> String {
     let weekday = WEEKDAYS[unix_seconds.div_euclid(86_400).rem_euclid(7) as usize];
     let Civil { year, month, day, hour, minute, second } = Civil::of_unix_seconds(unix_seconds);

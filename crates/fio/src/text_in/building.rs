@@ -1,11 +1,10 @@
-//! A result as its lines come in.
+//! A result that is built while its lines arrive.
 
 use super::figure::{Figure, Prefix, bytes, cut, field, number, once, percent, pieces, unit_ns};
 use crate::asked::Asked;
 use iogauge_model::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
 use memchr::memrchr;
 
-/// Direction of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Read,
@@ -18,7 +17,7 @@ pub(super) enum Way {
 impl Way {
     const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Mixed];
 
-    /// The direction a line begins with, and what stands behind its colon.
+    /// Returns the direction with which a line begins, and the text after its colon.
     pub(super) fn of(text: &str) -> Option<(Self, &str)> {
         let (word, rest) = once(text, b':')?;
         let way = match word.trim_ascii_end() {
@@ -31,7 +30,7 @@ impl Way {
         Some((way, rest))
     }
 
-    /// Where the figures of the direction stand.
+    /// Returns the field of the direction in a result.
     pub(super) fn of_result(self, result: &mut FioResult) -> &mut Option<FioDirection> {
         match self {
             Self::Read => &mut result.read,
@@ -43,7 +42,7 @@ impl Way {
     }
 }
 
-/// The three latencies of fio; a flush has one alone.
+/// The three latencies of fio; a flush has only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Slat,
@@ -57,20 +56,20 @@ struct Printed {
     iops: Option<Figure>,
     bytes_per_sec: Option<Figure>,
     bytes: Option<Figure>,
-    /// True for fio 2.14 and later, whose figures are cut to three digits.
+    /// True for fio 2.14 and later, which shorten figures to three digits.
     abbreviated: bool,
     runtime_ns: u64,
 }
 
-/// A result under way.
+/// A result that is being built.
 #[derive(Debug, Clone)]
 pub(super) struct Building {
     result: Box<FioResult>,
-    /// Block sizes asked of reads, writes and trims.
+    /// Requested block sizes of reads, writes and trims.
     blocks: [Option<BlockRange>; 3],
-    /// By the number of the direction.
+    /// Indexed by direction.
     printed: [Printed; Way::ALL.len()],
-    /// The direction at hand.
+    /// The current direction.
     way: Option<Way>,
     issued: [u64; 4],
     short: [u64; 4],
@@ -78,7 +77,7 @@ pub(super) struct Building {
     percentiles_of: Option<(Kind, f64)>,
 }
 
-/// So many are reported where fio was not told which.
+/// Number of fio's default percentiles.
 const USUAL_PERCENTILES: usize = 17;
 
 const UNREADABLE_LATENCY: &str = "a latency without unit, min=, max=, avg= or stdev=";
@@ -99,8 +98,8 @@ impl Building {
         }
     }
 
-    /// Takes a line that belongs to a result, others not at all; says what is wrong with one that
-    /// should have been readable.
+    /// Takes a line. Ignores lines that do not belong to a result; returns an error for one that should be
+    /// readable.
     pub(super) fn line(&mut self, text: &str) -> Result<(), &'static str> {
         if let Some(percentiles) = text.strip_prefix('|') {
             return self.percentiles(percentiles);
@@ -126,7 +125,7 @@ impl Building {
             return Ok(());
         }
         if !rest.starts_with('(') {
-            // Of one priority, or of another kind than fio had when this was written.
+            // It is for a single priority, or of a kind unknown to this reader.
             self.percentiles_of = None;
             return Ok(());
         }
@@ -143,7 +142,7 @@ impl Building {
         Ok(())
     }
 
-    /// Where a latency of the direction at hand belongs.
+    /// Returns the field for a latency of the current direction.
     fn slot(&mut self, kind: Kind) -> Option<&mut Option<FioLatency>> {
         let direction = self.way?.of_result(&mut self.result).as_mut()?;
         Some(match kind {
@@ -204,7 +203,7 @@ impl Building {
         Ok(())
     }
 
-    /// `issued    : total=r=133222/w=0/d=0, short=…` or `issued rwts: total=9993,0,0,0 short=…`.
+    /// Parses `issued    : total=r=133222/w=0/d=0, short=…` or `issued rwts: total=9993,0,0,0 short=…`.
     fn counts(&mut self, text: &str) -> Result<(), &'static str> {
         let of = |key: &str| {
             let (_, counts) = cut(text, key)?;
@@ -220,7 +219,7 @@ impl Building {
         Ok(())
     }
 
-    /// The figures of a direction, in fio's old or new way of writing them.
+    /// Parses the figures of a direction in fio's old or new notation.
     fn way(&mut self, text: &str) -> Result<(), &'static str> {
         let Some((way, rest)) = Way::of(text) else { return Ok(()) };
         let printed = if cut(rest, "IOPS=").is_some() {
@@ -239,7 +238,7 @@ impl Building {
         Ok(())
     }
 
-    /// The result, with every figure as exact as the lines allow.
+    /// Returns the result, with every figure as exact as the lines allow.
     pub(super) fn finish(self) -> Box<FioResult> {
         let Self { mut result, blocks, printed, issued, short, dropped, .. } = self;
         for (way, printed) in Way::ALL.into_iter().zip(printed) {
@@ -263,7 +262,7 @@ impl Building {
     }
 }
 
-/// What was cut when it was printed is counted again where the counts agree with what was printed.
+/// Replaces figures that were shortened for printing by computed ones, if those agree with what was printed.
 fn exact(d: &mut FioDirection, printed: Printed) {
     let Printed { iops, bytes_per_sec, bytes, abbreviated, .. } = printed;
     let seconds = d.runtime_ns as f64 / 1e9;
@@ -275,8 +274,8 @@ fn exact(d: &mut FioDirection, printed: Printed) {
     }
     if let Some(bytes) = bytes {
         let counted = d.block.filter(|block| block.min_bytes == block.max_bytes);
-        // Up to 2.13 fio takes a remainder of 1024 for one of 1000, and the digit behind the point is
-        // anything: 1652.95 MB are printed as 1652.1MB.
+        // Up to 2.13, fio treats a remainder of 1024 as one of 1000, which makes the decimal meaningless:
+        // 1652.95 MB are printed as 1652.1MB.
         let bytes = if abbreviated { bytes } else { Figure { step: bytes.step * 10.0, ..bytes } };
         let counted = counted.map(|BlockRange { min_bytes, .. }| d.ios as f64 * min_bytes as f64);
         d.bytes = counted.map_or(bytes.value, |counted| bytes.refined(counted)).round() as u64;
@@ -288,7 +287,7 @@ fn exact(d: &mut FioDirection, printed: Printed) {
     d.bytes_per_sec = bytes_per_sec.map_or(0.0, |bw| cut(bw, per_sec(d.bytes as f64)));
 }
 
-/// `io=1040.9MB, bw=355140KB/s, iops=44392 , runt=  3001msec`.
+/// Parses `io=1040.9MB, bw=355140KB/s, iops=44392 , runt=  3001msec`.
 fn old_figures(text: &str) -> Option<Printed> {
     let size = |key| bytes(field(text, key)?, Prefix::Binary);
     Some(Printed {
@@ -300,7 +299,7 @@ fn old_figures(text: &str) -> Option<Printed> {
     })
 }
 
-/// `IOPS=65.7k, BW=513MiB/s (538MB/s)(1539MiB/3001msec); 0 zone resets`.
+/// Parses `IOPS=65.7k, BW=513MiB/s (538MB/s)(1539MiB/3001msec); 0 zone resets`.
 fn new_figures(text: &str) -> Option<Printed> {
     let speed = field(text, "BW=")?;
     let bracket = memrchr(b'(', speed.as_bytes())?;
@@ -327,7 +326,7 @@ fn runtime_ns(text: &str) -> Option<u64> {
     runtime.checked_mul(unit)
 }
 
-/// `(usec): min=34 , max=8080 , avg=55.47, stdev=131.12`.
+/// Parses `(usec): min=34 , max=8080 , avg=55.47, stdev=131.12`.
 fn latency(text: &str) -> Option<FioLatency> {
     let unit = unit_ns(text)?;
     let of = |key| Some(number(field(text, key)?)?.value * unit);

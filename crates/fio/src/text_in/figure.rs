@@ -1,9 +1,9 @@
-//! Numbers as fio's text output has them: with suffixes and units that moved between versions.
+//! Numbers in fio's text output, with suffixes and units that differ between versions.
 
 use iogauge_model::calendar::{Civil, MONTHS};
 use memchr::{memchr, memchr_iter};
 
-/// What is printed as more is no measurement, and would not stay finite in sums.
+/// Larger figures are not measurements, and their sums would not be finite.
 const LARGEST: f64 = 1e30;
 
 /// A printed number: its value, and one unit of its last printed digit.
@@ -14,13 +14,13 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// The exact value where it could have been printed as this figure, the figure otherwise.
+    /// Returns the exact value if it could have been printed as this figure, otherwise the figure.
     pub(super) fn refined(self, exact: f64) -> f64 {
         if (exact - self.value).abs() <= self.step { exact } else { self.value }
     }
 }
 
-/// Text behind `key`, up to the next comma, without blanks around it.
+/// Returns the trimmed text after `key` up to the next comma.
 #[inline(always)]
 pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, text) = cut(line, key)?;
@@ -28,8 +28,8 @@ pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(text[..end].trim_ascii())
 }
 
-/// What stands before `key`, and what behind it. Lines and keys are so short that the searcher of
-/// `str::split_once` takes longer to be made than to search.
+/// Splits a line at the first `key`. For such short lines and keys, setting up the searcher of
+/// `str::split_once` takes longer than the search.
 #[inline(always)]
 pub(super) fn cut<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
     let bytes = line.as_bytes();
@@ -38,15 +38,15 @@ pub(super) fn cut<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
     Some((&line[..at], &line[at + key.len()..]))
 }
 
-/// What stands before a byte below 128, and what behind it: `str::split_once` without what it
-/// costs to look for a character of any length.
+/// Splits text at the first occurrence of an ASCII byte. This is faster than `str::split_once`, which can
+/// search for any character.
 #[inline]
 pub(super) fn once(text: &str, by: u8) -> Option<(&str, &str)> {
     let at = memchr(by, text.as_bytes())?;
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// The pieces between such bytes, like `str::split`.
+/// Splits text at an ASCII byte, like `str::split`.
 pub(super) fn pieces(text: &str, by: u8) -> impl Iterator<Item = &str> {
     let ends = memchr_iter(by, text.as_bytes()).chain([text.len()]);
     ends.scan(0, move |begin, end| {
@@ -56,14 +56,14 @@ pub(super) fn pieces(text: &str, by: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The number `text` begins with, and what stands behind it.
+/// Returns the number with which `text` begins, and the remaining text.
 fn leading(text: &str) -> Option<(Figure, &str)> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(">=").unwrap_or(text);
     let (mut whole, mut decimals, mut points, mut end) = (0u64, 0, 0, 0);
     for byte in text.bytes() {
         match byte {
-            // Too many digits are read in another way.
+            // May overflow; long numbers are parsed differently below.
             b'0'..=b'9' => whole = whole.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
             b'.' => points += 1,
             _ => break,
@@ -75,8 +75,8 @@ fn leading(text: &str) -> Option<(Figure, &str)> {
     let decimals = decimals.saturating_sub(1);
     let known = DECIMALS.get(decimals);
     let value = match known {
-        // One division of exact numbers rounds once, as `str::parse` does (Clinger, "How to Read
-        // Floating Point Numbers Accurately", 1990), and takes a fraction of its time.
+        // A division of exact numbers rounds once, like `str::parse` (Clinger, "How to Read Floating Point
+        // Numbers Accurately", 1990), but is several times faster.
         Some((power, _)) if end <= EXACT_DIGITS && points <= 1 && points < end => {
             whole as f64 / power
         }
@@ -89,7 +89,7 @@ fn leading(text: &str) -> Option<(Figure, &str)> {
     Some((Figure { value, step }, rest))
 }
 
-/// By the number of decimals: ten to its power, and one unit of the last of them.
+/// Indexed by the number of decimals: the power of ten, and one unit of the last decimal.
 const DECIMALS: [(f64, f64); 7] = [
     (1.0, 1.0),
     (1e1, 0.1),
@@ -99,7 +99,7 @@ const DECIMALS: [(f64, f64); 7] = [
     (1e5, 0.000_01),
     (1e6, 0.000_001),
 ];
-/// So many digits make a whole number without rounding.
+/// Integers of up to this many digits are exact in `f64`.
 const EXACT_DIGITS: usize = 15;
 
 fn scaled(figure: Figure, factor: f64) -> Option<Figure> {
@@ -107,7 +107,7 @@ fn scaled(figure: Figure, factor: f64) -> Option<Figure> {
     (value < LARGEST).then_some(Figure { value, step: figure.step * factor })
 }
 
-/// A count, rate or latency: `46.0k` is 46 000, `1.2M` is 1 200 000.
+/// Parses a count, rate or latency: `46.0k` is 46 000, `1.2M` is 1 200 000.
 pub(super) fn number(text: &str) -> Option<Figure> {
     let (figure, rest) = leading(text)?;
     let factor = match rest.trim_ascii_end() {
@@ -120,17 +120,17 @@ pub(super) fn number(text: &str) -> Option<Figure> {
     scaled(figure, factor)
 }
 
-/// What `K`, `M` and `G` mean where no `i` stands behind them.
+/// The meaning of `K`, `M` and `G` without a following `i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prefix {
     /// Powers of 1024: fio before 2.14.
     Binary,
-    /// Powers of 1000: fio since then, which writes `Ki` for 1024.
+    /// Powers of 1000: fio since 2.14, which writes `Ki` for 1024.
     Decimal,
 }
 
-/// Bytes or bytes per second: `417688KB`, `513MiB/s`, `822173 B/s`, and `23.6Mi` as fio has it for
-/// all clients together.
+/// Parses bytes or bytes per second: `417688KB`, `513MiB/s`, `822173 B/s`, and `23.6Mi`, which fio prints
+/// for all clients together.
 pub(super) fn bytes(text: &str, prefix: Prefix) -> Option<Figure> {
     let (figure, rest) = leading(text)?;
     let unit = rest.trim_ascii();
@@ -153,13 +153,13 @@ pub(super) fn bytes(text: &str, prefix: Prefix) -> Option<Figure> {
     scaled(figure, base.powi(power))
 }
 
-/// A share such as `47.29%`.
+/// Parses a share such as `47.29%`.
 pub(super) fn percent(text: &str) -> Option<f64> {
     let (figure, rest) = leading(text)?;
     (rest.trim_ascii() == "%").then_some(figure.value)
 }
 
-/// Nanoseconds of the unit in the first parentheses of a line: `clat (usec): min=…`.
+/// Returns the nanoseconds of the unit in the first parentheses of a line: `clat (usec): min=…`.
 pub(super) fn unit_ns(line: &str) -> Option<f64> {
     let (_, behind) = once(line, b'(')?;
     match once(behind, b')')?.0.trim_ascii() {
@@ -171,7 +171,7 @@ pub(super) fn unit_ns(line: &str) -> Option<f64> {
     }
 }
 
-/// Seconds since 1970 of `Sat Nov 21 09:06:36 2026` (ctime(3)), as if it were UTC.
+/// Returns the seconds since 1970 of `Sat Nov 21 09:06:36 2026` (ctime(3)), as if it were UTC.
 pub(super) fn unix_seconds(text: &str) -> Option<i64> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [_, month, day, time, year] = words[..] else { return None };

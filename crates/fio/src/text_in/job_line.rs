@@ -1,4 +1,4 @@
-//! The lines that name jobs: one for each before a run, one for each result behind it.
+//! The lines that name jobs: one for each job before a run, and one for each result after it.
 
 use super::figure::{Prefix, bytes, cut, field, once, pieces, unix_seconds};
 use crate::asked::{ALL_CLIENTS, Asked};
@@ -7,21 +7,21 @@ use memchr::{memchr, memchr_iter};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What stands between the name and the group of a job that is to run.
+/// The text between name and group in the line of a job before a run.
 const BEFORE_GROUP: &str = ": (g=";
 
 /// The jobs of a run by group and name, and what the jobs of each group have in common.
 #[derive(Debug, Default)]
 pub(super) struct AskedJobs {
     jobs: Vec<Job>,
-    /// True where `jobs` are in the order of groups and names.
+    /// True if `jobs` is sorted by group and name.
     are_sorted: bool,
-    /// Names of the jobs, one behind the other.
+    /// Names of the jobs, concatenated.
     names: String,
-    /// What they ask for. Clones of a job, which stand together, share it.
+    /// Their workloads. Consecutive clones of a job share one.
     loads: Vec<Asked>,
     groups: BTreeMap<u32, Asked>,
-    /// The last line behind its name, where there is no host before that.
+    /// The last line without its name; empty if the line began with a host.
     last: String,
 }
 
@@ -42,7 +42,7 @@ impl AskedJobs {
         self.add_job(group, name);
     }
 
-    /// Adds a job that asks for what the last one asks for.
+    /// Adds a job with the same workload as the last one.
     fn add_job(&mut self, group: u32, name: &str) {
         let begin = self.names.len();
         self.names.push_str(name);
@@ -51,7 +51,7 @@ impl AskedJobs {
         self.are_sorted = false;
     }
 
-    /// Keeps the line of the job that was added for [`Self::add_like_last`].
+    /// Stores the line of the added job for [`Self::add_like_last`].
     pub(super) fn remember(&mut self, line: &str) {
         self.last.clear();
         match cut(line, BEFORE_GROUP) {
@@ -60,8 +60,8 @@ impl AskedJobs {
         }
     }
 
-    /// Adds the job of a line that is the last one but for its name, as fio writes one for each of
-    /// a thousand clones; false for another line.
+    /// Adds the job of a line that differs from the last one only in its name: fio writes such a line for
+    /// each of a thousand clones. Returns false for any other line.
     pub(super) fn add_like_last(&mut self, line: &str) -> bool {
         let Some(last) = self.jobs.last() else { return false };
         let Some((name, rest)) = cut(line, BEFORE_GROUP) else { return false };
@@ -72,7 +72,7 @@ impl AskedJobs {
         is_like
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(super) fn clear(&mut self) {
         let Self { jobs, are_sorted: _, names, loads, groups, last } = self;
         jobs.clear();
@@ -82,8 +82,8 @@ impl AskedJobs {
         last.clear();
     }
 
-    /// What a result was asked for: that of its job, or of its whole group where it is the result
-    /// of several.
+    /// Returns the workload of a result: that of its job, or of its whole group if the result is of several
+    /// jobs.
     pub(super) fn of(&mut self, group: u32, name: &str, users: u32) -> Asked {
         if name == ALL_CLIENTS {
             return Asked::common(self.groups.values());
@@ -93,11 +93,11 @@ impl AskedJobs {
         }
         let Some(common) = self.groups.get(&group) else { return Asked::default() };
         let job = if users == 1 { self.load(group, name) } else { None };
-        // Clients run jobs of one name; which of them a result is of, the text does not say.
+        // Clients run jobs with the same name, and the text does not say which of them a result belongs to.
         Asked { host: common.host.clone(), ..job.unwrap_or(common).clone() }
     }
 
-    /// What the first job of that group and name asks for.
+    /// Returns the workload of the first job with this group and name.
     fn load(&self, group: u32, name: &str) -> Option<&Asked> {
         let key = |job: &Job| (job.group, &self.names[job.name.clone()]);
         let at = self.jobs.partition_point(|job| key(job) < (group, name));
@@ -114,16 +114,16 @@ impl AskedJobs {
     }
 }
 
-/// True for a line that may be one of [`asked`] or [`reported`]: it has `: (g`. Quicker than they
-/// are, for every line.
+/// Returns true if a line may be one for [`asked`] or [`reported`] because it contains `: (g`. This check
+/// is faster than they are, for every line.
 pub(super) fn may_name_a_job(line: &str) -> bool {
     let bytes = line.as_bytes();
     let is_there = |at| bytes[..at].ends_with(b": ") && bytes.get(at + 1) == Some(&b'g');
     memchr_iter(b'(', bytes).any(is_there)
 }
 
-/// The group, name and load of a line `NAME: (g=GROUP): rw=…`, which begins with `<HOST> ` in
-/// client mode; `None` for another line.
+/// Parses a line `NAME: (g=GROUP): rw=…`, which begins with `<HOST> ` in client mode, into group, name and
+/// workload; `None` for any other line.
 pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
     let (name, rest) = cut(line, BEFORE_GROUP)?;
     let (group, rest) = cut(rest, "):")?;
@@ -146,8 +146,8 @@ pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
     Some((group, name.to_owned(), asked))
 }
 
-/// Block sizes of reads, writes and trims: `8K-8K/8K-8K`, `4096B-4096B,4096B-4096B,…`, or
-/// `(R) 16.0KiB-16.0KiB, (W) …`.
+/// Parses the block sizes of reads, writes and trims: `8K-8K/8K-8K`, `4096B-4096B,4096B-4096B,…`, or `(R)
+/// 16.0KiB-16.0KiB, (W) …`.
 fn blocks(text: &str) -> [Option<BlockRange>; 3] {
     let prefix = if cut(text, "B-").is_some() { Prefix::Decimal } else { Prefix::Binary };
     let by = if memchr(b'/', text.as_bytes()).is_some() { b'/' } else { b',' };
@@ -171,7 +171,7 @@ pub(super) struct Reported<'a> {
     pub(super) unix_seconds: Option<i64>,
 }
 
-/// Where a line is of that kind: what it says, or what is wrong with it.
+/// Parses a line of that kind; `None` for any other line.
 pub(super) fn reported(line: &str) -> Option<Result<Reported<'_>, &'static str>> {
     let (name, rest) = cut(line, ": (groupid=")?;
     Some(read_reported(name, rest))

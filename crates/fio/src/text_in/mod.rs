@@ -1,7 +1,7 @@
-//! fio's normal text output, of fio 2.0.7 and everything since.
+//! fio's normal text output, of fio 2.0.7 and later.
 //!
-//! A run is a line for each job, the version, a block of lines for each result, and a summary of
-//! each group. Lines that say nothing of a result are passed over.
+//! The output of a run consists of a line for each job, the version, a block of lines for each result, and
+//! a summary of each group. Lines without results are skipped.
 
 mod building;
 mod figure;
@@ -14,11 +14,11 @@ use iogauge_model::result::FioResult;
 use job_line::AskedJobs;
 use memchr::memrchr;
 
-/// Results of two kilobytes each, in the boxes in which they are handed on.
+/// Results are about two kilobytes long and are boxed for their receivers.
 type Results = Vec<Box<FioResult>>;
 
-/// Reads text line by line. Holds the results of one run of fio, which it hands out when the run
-/// is over: the summary at its end has figures that belong to them.
+/// Reads text line by line. It keeps the results of one fio run until the run is over, because the summary
+/// at its end contains figures that belong to them.
 #[derive(Debug)]
 pub struct TextReader<'a> {
     file: &'a str,
@@ -32,7 +32,7 @@ pub struct TextReader<'a> {
     told_of_terse: bool,
 }
 
-/// A line `READ: io=1040.9MB, aggrb=355140KB/s, …` of the summary of a group.
+/// A line `READ: io=1040.9MB, aggrb=355140KB/s, …` of a group's summary.
 #[derive(Debug)]
 struct Summary {
     group: u32,
@@ -41,7 +41,7 @@ struct Summary {
 }
 
 impl<'a> TextReader<'a> {
-    /// A reader of the text of `file`, which is named in what it finds.
+    /// Creates a reader of the text of `file`, a name for use in results and problems.
     #[must_use]
     pub fn new(file: &'a str) -> Self {
         Self {
@@ -58,13 +58,13 @@ impl<'a> TextReader<'a> {
 
     /// Takes a line with its number, from 1.
     pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Reading)) {
-        // Behind a progress line stands what a terminal shows in its place.
+        // The text after a carriage return is what a terminal shows instead of a progress line.
         let text = line.trim_ascii();
         let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
         self.bare_line(shown.unwrap_or(text), number, sink);
     }
 
-    /// As [`Self::line`], of one that has no blanks around it and was not written over.
+    /// Like [`Self::line`], for a trimmed line without carriage returns.
     pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Reading)) {
         let file = self.file;
         let tell = |sink: &mut dyn FnMut(Reading), reason: &str| {
@@ -91,7 +91,7 @@ impl<'a> TextReader<'a> {
         }
     }
 
-    /// Takes a line that names a job; false where it is none.
+    /// Takes a line that names a job; returns false for any other line.
     fn job_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Reading)) -> bool {
         match job_line::reported(text) {
             Some(Ok(reported)) => {
@@ -132,18 +132,18 @@ impl<'a> TextReader<'a> {
         true
     }
 
-    /// Hands out what is left. To be called where the text ends.
+    /// Emits the remaining results. Call it at the end of the text.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Reading)) {
         self.take_results().into_iter().for_each(|result| sink(Reading::Result(result)));
     }
 
-    /// The results gathered so far.
+    /// Returns the results gathered so far.
     pub(super) fn take_results(&mut self) -> Results {
         self.close();
         let mut results = std::mem::take(&mut self.results);
         for Summary { group, way, bytes_per_sec } in self.summary.drain(..) {
             let mut of_group = results.iter_mut().filter(|result| result.group == group);
-            // The sum of a group is the bandwidth of a result where the group has no other.
+            // The sum of a group is the bandwidth of its result if the group has only one.
             let (Some(result), None) = (of_group.next(), of_group.next()) else { continue };
             if let Some(direction) = way.of_result(result) {
                 direction.bytes_per_sec = bytes_per_sec;
@@ -157,7 +157,8 @@ impl<'a> TextReader<'a> {
         self.results.extend(self.building.take().map(Building::finish));
     }
 
-    /// Old summaries have the bandwidth to the digit, newer ones as the results have it.
+    /// Takes a line of a summary. Old versions print exact bandwidths there; newer ones shorten them as in
+    /// the results.
     fn summary(&mut self, text: &str) {
         let Some((way, rest)) = Way::of(text) else { return };
         let speed = field(rest, "aggrb=").and_then(|speed| bytes(speed, Prefix::Binary));
@@ -167,7 +168,7 @@ impl<'a> TextReader<'a> {
     }
 }
 
-/// The version in `fio 2.0.7`, `fio-3.33`, or `hostname=…, fio=fio-3.33, …` of a client.
+/// Returns the version in `fio 2.0.7`, `fio-3.33`, or a client's `hostname=…, fio=fio-3.33, …`.
 fn version(text: &str) -> Option<&str> {
     let version = match text.strip_prefix("hostname=") {
         Some(rest) => field(rest, " fio=")?.strip_prefix("fio-")?,
@@ -177,7 +178,7 @@ fn version(text: &str) -> Option<&str> {
     (is_number && !version.contains(char::is_whitespace)).then_some(version)
 }
 
-/// `3;fio-3.33;job;0;0;…`
+/// Returns true for terse output: `3;fio-3.33;job;0;0;…`
 fn is_terse(text: &str) -> bool {
     let mut fields = text.splitn(3, ';');
     let version = fields.next().unwrap_or_default();
@@ -203,7 +204,7 @@ mod tests {
         (results, problems)
     }
 
-    /// Lines as fio 2.8 and 2.17 and the client of 3.20 write them.
+    /// Lines as fio 2.8, fio 2.17 and the client of 3.20 write them.
     #[test]
     fn spellings_between_versions() {
         let (results, problems) = read(
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(problems, [""; 0]);
         let all = results[0].read.as_ref().unwrap();
         assert_eq!((results[0].users, all.iops, all.ios), (Some(4), 3025.0, 363_036));
-        // 2837 MiB in 120.012 s say it more exactly than 23.6 MiB/s.
+        // The value from 2837 MiB in 120.012 s is more exact than 23.6 MiB/s.
         assert!((all.bytes_per_sec / 1048576.0 - 23.639).abs() < 0.001);
         let many = results[1].read.as_ref().unwrap();
         assert_eq!((many.ios, many.iops.round()), (55_905_088, 1_858_979.0));

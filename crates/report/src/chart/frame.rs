@@ -5,14 +5,13 @@ use super::scale::Scale;
 use super::scene::{Anchor, Mark, Scene, Stroke, Text};
 use super::text::{cut, width_of};
 
-/// One axis.
 pub struct Axis<'a> {
     pub scale: Scale,
-    /// What its values are.
+    /// What the values are.
     pub title: &'a str,
-    /// A value as words.
+    /// Formats a value.
     pub label: &'a dyn Fn(f64) -> String,
-    /// Marks on it at most; fewer where their words would touch.
+    /// Maximum number of ticks; fewer are drawn if their labels would overlap.
     pub ticks: usize,
 }
 
@@ -22,7 +21,6 @@ impl std::fmt::Debug for Axis<'_> {
     }
 }
 
-/// A plot area.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
     pub x: f64,
@@ -32,28 +30,28 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Room left of a plot area for the words of its axis.
+    /// Space left of a plot area for the tick labels of the vertical axis.
     pub const LEFT: f64 = 66.0;
-    /// Room right of one.
+    /// Space right of a plot area.
     pub const RIGHT: f64 = 14.0;
-    /// Room below one for the words of its axis and their title.
+    /// Space below a plot area for the tick labels and the title of the horizontal axis.
     pub const BELOW: f64 = 36.0;
-    /// Room above one for its title.
+    /// Space above a plot area for its title.
     pub const ABOVE: f64 = 22.0;
 
-    /// The places of its left and right edge.
+    /// Returns the x coordinates of the left and right edges.
     #[must_use]
     pub fn xs(&self) -> [f64; 2] {
         [self.x, self.x + self.width]
     }
 
-    /// The places of its lower and upper edge, in this order: values grow upwards.
+    /// Returns the y coordinates of the lower and upper edges, in this order, because values grow upwards.
     #[must_use]
     pub fn ys(&self) -> [f64; 2] {
         [self.y + self.height, self.y]
     }
 
-    /// Draws the vertical axis: lines through the area, words left of it, the title above it.
+    /// Draws the vertical axis: grid lines through the area, labels left of it, the title above it.
     pub fn vertical(&self, scene: &mut Scene, axis: &Axis<'_>) {
         let ticks = axis.scale.ticks(axis.ticks);
         let line = |tick: &f64| {
@@ -73,7 +71,7 @@ impl Frame {
         scene.text(title);
     }
 
-    /// Draws the horizontal axis: marks and words below the area, the title below them.
+    /// Draws the horizontal axis: ticks and labels below the area, the title below them.
     pub fn horizontal(&self, scene: &mut Scene, axis: &Axis<'_>) {
         let bottom = self.y + self.height;
         let mut points = vec![Some((self.x, bottom)), Some((self.x + self.width, bottom))];
@@ -81,7 +79,7 @@ impl Frame {
         for tick in axis.scale.ticks(axis.ticks) {
             let (x, text) = (axis.scale.at(tick), (axis.label)(tick));
             let half = width_of(&text, Text::SIZE) / 2.0;
-            // Words that would leave the picture are moved inwards.
+            // Labels that would leave the picture are moved inwards.
             let middle = x.min(scene.width - half).max(half);
             if middle - half < free_from {
                 continue;
@@ -96,14 +94,14 @@ impl Frame {
     }
 }
 
-/// Draws names with their inks in rows from a place on, within a width; gives back the height they take.
+/// Draws a legend in rows; `place` is its left edge, its top and its maximum width. Returns its height.
 pub fn legend(scene: &mut Scene, place: [f64; 3], entries: &[(Ink, &str)]) -> f64 {
     let entries: Vec<(Ink, f64, &str)> =
         entries.iter().map(|(ink, name)| (*ink, 1.0, *name)).collect();
     faint_legend(scene, place, &entries)
 }
 
-/// The same for inks that cover only so much of what is behind them, each with its opacity.
+/// Like [`legend`], for translucent inks: each entry has its opacity.
 pub fn faint_legend(
     scene: &mut Scene,
     [x, y, width]: [f64; 3],

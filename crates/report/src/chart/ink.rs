@@ -1,55 +1,55 @@
-//! What marks are drawn in: roles, and the themes that paint them.
+//! Inks, the roles in which marks are drawn, and the themes that assign colours to them.
 
-/// A role. What has the same role has the same colour in every panel.
+/// A role. Marks of the same role have the same colour in every panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ink {
-    /// What is behind everything.
+    /// The background of the picture.
     Surface,
-    /// Words and figures to be read.
+    /// Text and figures.
     Text,
-    /// Words and figures that stand back: axes, notes.
+    /// Secondary text and figures: axes, notes.
     Muted,
-    /// Lines of the grid, frames of bars.
+    /// Grid lines, frames of bars.
     Grid,
-    /// A series by its number; the ninth looks like the first.
+    /// A series by its number. Numbers repeat after [`Ink::SERIES`]: the ninth series looks like the first.
     Series(u8),
-    /// A bucket of latency, from 0 (fast) to [`Ink::BUCKETS`] − 1 (slow).
+    /// A latency bucket, from 0 (fast) to [`Ink::BUCKETS`] − 1 (slow).
     Bucket(u8),
-    /// A background that is to be seen as fast, unremarkable, slow.
+    /// A background that marks fast (0), ordinary (1) and slow (2).
     Shade(u8),
-    /// A cell of a map of what there is much of, from 0 (little) to [`Ink::LEVELS`] − 1 (much).
+    /// A cell in a map of amounts, from 0 (little) to [`Ink::LEVELS`] − 1 (much).
     Amount(u8),
-    /// A cell of a map of times, from 0 (short) to [`Ink::LEVELS`] − 1 (long).
+    /// A cell in a map of times, from 0 (short) to [`Ink::LEVELS`] − 1 (long).
     Wait(u8),
-    /// A share in a heat map, from 0 (next to nothing) to [`Ink::HEATS`] − 1 (most).
+    /// A share in a heat map, from 0 (almost nothing) to [`Ink::HEATS`] − 1 (most).
     Heat(u8),
-    /// A limit, and what breaks it.
+    /// A limit, and values that violate it.
     Limit,
-    /// An answer, and what keeps a limit.
+    /// An answer, and values that meet a limit.
     Good,
-    /// Something that fell although it should not have, without harm.
+    /// A value that fell unexpectedly but harmlessly, such as the latency at a higher queue depth.
     Fell,
-    /// Something that grew.
+    /// A value that grew.
     Grew,
-    /// Something that grew and brought less.
+    /// A value that grew without a benefit, such as the latency while the throughput fell.
     Worse,
 }
 
 impl Ink {
-    /// Buckets of latency.
+    /// Number of latency buckets.
     pub const BUCKETS: u8 = 16;
-    /// Series that can be told apart.
+    /// Number of distinguishable series.
     pub const SERIES: u8 = 8;
-    /// Shades of the background.
+    /// Number of background shades.
     pub const SHADES: u8 = 3;
-    /// How much a bar of growth covers what is behind it.
+    /// Opacity of a bar that shows growth.
     pub const BAR: f64 = 0.75;
-    /// Levels of cells in maps.
+    /// Number of levels of map cells.
     pub const LEVELS: u8 = 8;
-    /// Shares of a heat map that can be told apart.
+    /// Number of distinguishable shares in a heat map.
     pub const HEATS: u8 = 6;
 
-    /// Every role.
+    /// Returns every role.
     pub fn all() -> impl Iterator<Item = Self> {
         let fixed = [
             Self::Surface,
@@ -71,7 +71,7 @@ impl Ink {
         fixed.into_iter().chain(numbered).chain(levels)
     }
 
-    /// Its name in style sheets: letters, digits.
+    /// Returns the role's name in style sheets: letters and digits.
     #[must_use]
     pub fn word(self) -> String {
         match self {
@@ -94,10 +94,11 @@ impl Ink {
     }
 }
 
-/// Colours of all roles, as `#rrggbb`.
+/// The colours of all roles, as `#rrggbb`.
 ///
-/// Series are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened until each
-/// stands out from the surface by 3:1 (WCAG 2.2, 1.4.11); text by 4.5:1 (1.4.3), on cells of maps as well.
+/// The series colours are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened
+/// until their contrast with the surface is at least 3:1 (WCAG 2.2, 1.4.11). The contrast of text is at
+/// least 4.5:1 (1.4.3), also on map cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     pub name: &'static str,
@@ -173,7 +174,7 @@ pub const DARK: Theme = Theme {
 };
 
 impl Theme {
-    /// The colour of a role.
+    /// Returns the colour of a role.
     #[must_use]
     pub fn color(&self, ink: Ink) -> &'static str {
         match ink {
@@ -234,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A colour that covers another one by so much.
+    /// Returns the colour that results when `color` covers `behind` with this opacity.
     fn over(color: &str, opacity: f64, behind: &str) -> String {
         let part = |at: usize| {
             let value =

@@ -1,14 +1,14 @@
-//! Texts that keep out of each other's way.
+//! Text labels that do not overlap.
 
 use super::{Anchor, Frame, Scene, Text, width_of};
 
-/// What bold letters are wider by.
+/// Width of bold text relative to regular text.
 const BOLD: f64 = 1.08;
-/// Of its height, what letters have above the base line, and below.
+/// Heights of letters above and below the base line, relative to the text size.
 const ABOVE: f64 = 0.8;
 const BELOW: f64 = 0.25;
 
-/// The places of a plot that are taken: `[left, top, right, bottom]` each.
+/// The occupied boxes of a plot, each `[left, top, right, bottom]`.
 #[derive(Debug)]
 pub struct Labels {
     frame: Frame,
@@ -16,26 +16,26 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Nothing is taken yet.
+    /// Creates labels for a plot in which nothing is occupied yet.
     #[must_use]
     pub fn new(frame: Frame) -> Self {
         Self { frame, taken: Vec::new() }
     }
 
-    /// Keeps texts away from a dot.
+    /// Keeps labels away from a dot.
     pub fn avoid(&mut self, x: f64, y: f64, radius: f64) {
         self.taken.push([x - radius, y - radius, x + radius, y + radius]);
     }
 
-    /// Draws the first of these forms of a text that lies within the plot and on nothing else; none, where all
-    /// do.
+    /// Draws the first of these alternatives that lies within the plot and overlaps nothing. Draws nothing
+    /// if there is none.
     pub fn put_if_free(&mut self, scene: &mut Scene, forms: &[Text]) {
         if let Some(text) = forms.iter().find(|text| self.is_free(text)) {
             self.draw(scene, text);
         }
     }
 
-    /// The same; the first form where none is free.
+    /// Like [`Labels::put_if_free`], but draws the first alternative if none is free.
     pub fn put(&mut self, scene: &mut Scene, forms: &[Text]) {
         if let Some(text) = forms.iter().find(|text| self.is_free(text)).or(forms.first()) {
             self.draw(scene, text);
@@ -59,7 +59,7 @@ impl Labels {
     }
 }
 
-/// Where a text that reads to the right lies, at most.
+/// Returns an upper estimate of the box of a horizontal text.
 fn extent(text: &Text) -> [f64; 4] {
     let width = width_of(&text.text, text.size) * if text.bold { BOLD } else { 1.0 };
     let left = match text.anchor {

@@ -1,9 +1,9 @@
-//! Charts: marks in a plane, and how they become SVG and PNG.
+//! Charts: marks in a plane, rendered as SVG and PNG.
 //!
-//! A panel makes a [`Scene`] with the help of [`Frame`]s (a plot area with its axes) and [`Scale`]s. A
-//! scene knows no colours, only [`Ink`]s: roles that a [`Theme`] paints. [`svg::file`] writes a picture that
-//! stands alone, [`svg::inline`] one that takes its colours from the page around it, and [`png::render`] what
-//! the first one looks like. Units are CSS pixels; y grows downwards.
+//! A panel builds a [`Scene`] from [`Frame`]s (plot areas with axes) and [`Scale`]s. A scene contains no
+//! colours, only [`Ink`]s: roles to which a [`Theme`] assigns colours. [`svg::file`] writes a stand-alone
+//! picture, [`svg::inline`] one that takes its colours from the surrounding page, and [`png::render`]
+//! rasterises the stand-alone picture. Units are CSS pixels; y grows downwards.
 
 mod frame;
 mod ink;

@@ -1,19 +1,19 @@
-//! Lines as the data of an SVG path (W3C, Scalable Vector Graphics 1.1, 8.3).
+//! Lines as SVG path data (W3C, Scalable Vector Graphics 1.1, 8.3).
 
 use std::fmt::Write;
 
-/// A point of a line; `None` parts it.
+/// A point of a line; `None` interrupts the line.
 type Point = Option<(f64, f64)>;
 
-/// How far from its points a line may be drawn, in pixels: less than an eye sees.
+/// Maximum distance of a simplified line from its points, in pixels. The eye does not see it.
 const OFF: f64 = 0.3;
 
-/// Points as a path, in steps from one to the next: shorter than places.
+/// Returns a path through all points, in relative steps, which are shorter than coordinates.
 pub(super) fn full(points: impl Iterator<Item = Point>) -> String {
     written(points, false)
 }
 
-/// The same without the points that lie on the line between others, in as few letters as it takes.
+/// Returns a path without the points that lie on the line between others, in the shortest notation.
 pub(super) fn brief(points: &[Point]) -> String {
     let stretches = points.split(Option::is_none);
     let kept = stretches.flat_map(|stretch| {
@@ -23,7 +23,7 @@ pub(super) fn brief(points: &[Point]) -> String {
     written(kept, true)
 }
 
-/// A line of no length at each point.
+/// Returns a path with a zero-length line at each point.
 pub(super) fn dots(points: impl Iterator<Item = (f64, f64)>) -> String {
     let apart = points.flat_map(|point| [Some(point), None]);
     written(apart, true).replace('m', "h0m") + "h0"
@@ -38,7 +38,8 @@ fn written(points: impl Iterator<Item = Point>, brief: bool) -> String {
             is_parted = true;
             continue;
         };
-        // Tenths of a pixel: what is rounded does not add up.
+        // Coordinates are rounded to tenths of a pixel before they are subtracted, so that rounding errors
+        // do not add up.
         let here = ((x * 10.0).round() as i64, (y * 10.0).round() as i64);
         let _ = match pen {
             Some(before) if before == here && !is_parted => continue,
@@ -61,8 +62,8 @@ fn written(points: impl Iterator<Item = Point>, brief: bool) -> String {
     path
 }
 
-/// The points without which a line would leave them by more than [`OFF`] (Douglas and Peucker, Algorithms for
-/// the reduction of the number of points, 1973).
+/// Returns the points that are needed for a line that passes every point within [`OFF`] (Douglas and
+/// Peucker, Algorithms for the reduction of the number of points, 1973).
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut is_kept = vec![false; points.len()];
     let Some(last) = points.len().checked_sub(1) else { return Vec::new() };
@@ -78,7 +79,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().zip(is_kept).filter_map(|(point, kept)| kept.then_some(*point)).collect()
 }
 
-/// How far a point is from the straight line between two ends.
+/// Returns the distance of a point from the line segment between two ends.
 fn distance((x, y): (f64, f64), (from_x, from_y): (f64, f64), (to_x, to_y): (f64, f64)) -> f64 {
     let (right, down) = (to_x - from_x, to_y - from_y);
     let length_squared = right * right + down * down;
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Places of a path, as a browser reads it; `None` where it is parted.
+    /// Parses a path as a browser does; `None` is an interruption.
     fn read(path: &str) -> Vec<Point> {
         let apart = path.replace('-', " -");
         let apart = ["M", "m", "l", "h"]
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(full(straight.into_iter()), "M0 1l2 0.2l2 -0.3l2 0.2l2 -0.1");
         let bent: Vec<Point> = points([1.0, 1.0, 9.0, 1.0, 1.0]).collect();
         assert_eq!(brief(&bent), "M0 1h2l2 8l2-8h2");
-        // There and back again is not nothing.
+        // A line that returns to its start is not dropped.
         assert_eq!(brief(&[Some((0.0, 0.0)), Some((5.0, 0.0)), Some((0.0, 0.0))]), "M0 0h5h-5");
     }
 

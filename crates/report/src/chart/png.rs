@@ -7,13 +7,13 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 use std::sync::{Arc, LazyLock};
 
-/// The faces of all letters, so that a picture is the same on every machine, those without any font included.
+/// The only fonts, so that a picture is the same on every machine, including those without fonts.
 const FACES: [&[u8]; 2] = [
     include_bytes!("font/DejaVuSans-subset.ttf"),
     include_bytes!("font/DejaVuSans-Bold-subset.ttf"),
 ];
 const FAMILY: &str = "DejaVu Sans";
-/// More pixels are of no use to anybody.
+/// Maximum number of pixels. Larger pictures are useless.
 const MOST_PIXELS: f64 = 64e6;
 
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
@@ -25,29 +25,29 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// Why there is no picture.
+/// Why a picture could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// It would be empty, or too large to be of use.
+    /// The picture would be empty or too large.
     #[error("a picture of {width:.0}×{height:.0} pixels cannot be made")]
     Size {
-        /// Pixels across.
+        /// Width in pixels.
         width: f64,
-        /// Pixels down.
+        /// Height in pixels.
         height: f64,
     },
-    /// The drawing is no SVG that can be drawn.
+    /// The SVG cannot be drawn.
     #[error("the drawing cannot be read: {0}")]
     Drawing(#[from] resvg::usvg::Error),
-    /// It cannot be written as PNG.
+    /// The picture cannot be encoded as PNG.
     #[error("the picture cannot be written: {0}")]
     Encoding(String),
 }
 
-/// A picture of `scale` pixels for each unit of the scene. Takes some milliseconds for a panel.
+/// Renders a picture with `scale` pixels per unit of the scene. This takes a few milliseconds for a panel.
 ///
 /// # Errors
-/// Where there is nothing to draw, or too much.
+/// Fails if the picture is empty or too large.
 pub fn render(scene: &Scene, theme: Theme, title: &str, scale: f64) -> Result<Vec<u8>, PngError> {
     let (width, height) = (scene.width * scale, (scene.height + svg::HEADING) * scale);
     let too_large = width * height > MOST_PIXELS;
@@ -61,14 +61,14 @@ pub fn render(scene: &Scene, theme: Theme, title: &str, scale: f64) -> Result<Ve
     Ok(signed(png))
 }
 
-/// Bytes of the signature and of the chunk `IHDR`, which comes first.
+/// Size of the signature and of the chunk `IHDR`, which comes first.
 const PNG_HEAD_BYTES: usize = 33;
 
-/// Tells in the file who made it, so that a later report may replace it: a chunk `tEXt` behind the header
-/// (PNG, third edition, 5.3 and 11.3.3.2).
+/// Inserts a chunk `tEXt` that names the program after the header (PNG, third edition, 5.3 and 11.3.3.2),
+/// so that a later report may replace the file.
 fn signed(mut png: Vec<u8>) -> Vec<u8> {
     let chunk = b"tEXtSoftware\0iogauge";
-    // The length is that of the data, without the four letters of the type.
+    // The length covers the data without the four letters of the type.
     let length_bytes = chunk.len() as u32 - 4;
     let parts = [&length_bytes.to_be_bytes()[..], chunk, &crc32(chunk).to_be_bytes()[..]];
     let at = PNG_HEAD_BYTES.min(png.len());
@@ -76,7 +76,8 @@ fn signed(mut png: Vec<u8>) -> Vec<u8> {
     png
 }
 
-/// The checksum of a chunk (PNG, third edition, 5.5), bit by bit: it is of a few bytes.
+/// Returns the checksum of a chunk (PNG, third edition, 5.5). It works bit by bit, because chunks here have
+/// only a few bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
     !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))

@@ -1,40 +1,40 @@
-//! Values to places.
+//! Scales, which map values to coordinates.
 
-/// How values become places along an axis.
+/// How values become coordinates along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// Equal steps for equal differences.
+    /// Equal differences have equal lengths.
     Linear {
         /// Values at the ends.
         domain: [f64; 2],
-        /// Places of the ends.
+        /// Coordinates of the ends.
         range: [f64; 2],
     },
-    /// Equal steps for equal ratios; values below the lower end are drawn there.
+    /// Equal ratios have equal lengths. Values below the lower end are drawn at that end.
     Log {
         /// Values at the ends, above 0.
         domain: [f64; 2],
-        /// Places of the ends.
+        /// Coordinates of the ends.
         range: [f64; 2],
     },
-    /// Time from 0 on, with marks as clocks have them.
+    /// Time from 0 on, with ticks at round clock times.
     Time {
         seconds: f64,
-        /// Seconds from one mark to the next.
+        /// Seconds between ticks.
         step: f64,
-        /// Places of the ends.
+        /// Coordinates of the ends.
         range: [f64; 2],
     },
-    /// A stripe of equal width for each of so many.
+    /// `count` bands of equal width.
     Bands {
         count: usize,
-        /// Places of the ends.
+        /// Coordinates of the ends.
         range: [f64; 2],
     },
 }
 
 impl Scale {
-    /// A linear scale from 0 to a round value that is at least `most`.
+    /// Returns a linear scale from 0 to a round value that is at least `most`.
     #[must_use]
     pub fn from_zero(most: f64, range: [f64; 2]) -> Self {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
@@ -42,7 +42,7 @@ impl Scale {
         Self::Linear { domain: [0.0, (most / step).ceil() * step], range }
     }
 
-    /// A linear scale between values.
+    /// Returns a linear scale between two values.
     #[must_use]
     pub fn linear(domain: [f64; 2], range: [f64; 2]) -> Self {
         let [low, high] = domain;
@@ -50,7 +50,7 @@ impl Scale {
         Self::Linear { domain, range }
     }
 
-    /// A scale of so many seconds, with about `wanted` marks at most.
+    /// Returns a time scale of this length with about `wanted` ticks at most.
     #[must_use]
     pub fn time(seconds: f64, wanted: usize, range: [f64; 2]) -> Self {
         const MINUTE: f64 = 60.0;
@@ -85,8 +85,8 @@ impl Scale {
         Self::Time { seconds, step, range }
     }
 
-    /// A logarithmic scale around values: from the power of ten (or half of one) below the least to
-    /// the one above the most.
+    /// Returns a logarithmic scale around values: its ends are the next values of the form 1 or 3 times a
+    /// power of ten.
     #[must_use]
     pub fn log(least: f64, most: f64, range: [f64; 2]) -> Self {
         let least = if least.is_finite() && least > 0.0 { least } else { 1.0 };
@@ -104,7 +104,7 @@ impl Scale {
         Self::Log { domain: [half(least, false), half(most, true)], range }
     }
 
-    /// The place of a value; of stripes the middle of the one of this number.
+    /// Returns the coordinate of a value; on bands, the middle of the band with this number.
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let (share, range) = match self {
@@ -119,7 +119,7 @@ impl Scale {
         range[0] + share * (range[1] - range[0])
     }
 
-    /// Width of a stripe; 0 of other scales.
+    /// Returns the width of a band, or 0 on other scales.
     #[must_use]
     pub fn band(&self) -> f64 {
         match self {
@@ -128,7 +128,7 @@ impl Scale {
         }
     }
 
-    /// Places of the ends.
+    /// Returns the coordinates of the ends.
     #[must_use]
     pub fn range(&self) -> [f64; 2] {
         match self {
@@ -139,7 +139,8 @@ impl Scale {
         }
     }
 
-    /// Values that are worth a mark on an axis, about `wanted` of them at most; of time as many as were wanted of it.
+    /// Returns the values of the ticks of an axis, about `wanted` at most. A time scale ignores `wanted`:
+    /// it has the ticks with which it was created.
     #[must_use]
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self {
@@ -174,7 +175,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 2.5, 5 times a power of ten that is at least this.
+/// Returns the smallest of 1, 2, 2.5 or 5 times a power of ten that is at least `value`.
 fn step_of(value: f64) -> f64 {
     if !value.is_finite() || value <= 0.0 {
         return 1.0;

@@ -1,39 +1,37 @@
-//! What a picture is made of.
+//! The elements of a picture.
 
 use super::ink::Ink;
 
-/// A line's look.
+/// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stroke {
-    /// What it is drawn in.
     pub ink: Ink,
     pub width: f64,
-    /// True where it is broken.
     pub dashed: bool,
 }
 
 impl Stroke {
-    /// A line of this width.
+    /// Returns a solid line of this width.
     #[must_use]
     pub fn solid(ink: Ink, width: f64) -> Self {
         Self { ink, width, dashed: false }
     }
 
-    /// A broken line of this width.
+    /// Returns a dashed line of this width.
     #[must_use]
     pub fn dashed(ink: Ink, width: f64) -> Self {
         Self { ink, width, dashed: true }
     }
 }
 
-/// Where a text stands from its point.
+/// Where a text lies relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// Begins there.
+    /// The text starts at the point.
     Start,
-    /// Has its middle there.
+    /// The text is centred on the point.
     Middle,
-    /// Ends there.
+    /// The text ends at the point.
     End,
 }
 
@@ -42,116 +40,111 @@ pub enum Anchor {
 pub struct Text {
     pub x: f64,
     pub y: f64,
-    /// What it says; from outside as it came.
+    /// The text; it is escaped on output.
     pub text: String,
-    /// Height of its letters.
+    /// Height of the letters.
     pub size: f64,
-    /// How it stands to its point.
+    /// Where the text lies relative to its point.
     pub anchor: Anchor,
-    /// What it is drawn in.
     pub ink: Ink,
     /// True for a heading.
     pub bold: bool,
-    /// True where it reads upwards.
+    /// True if the text reads upwards.
     pub upwards: bool,
 }
 
 impl Text {
-    /// A text of the usual size.
+    /// Returns a text of the default size.
     #[must_use]
     pub fn new(x: f64, y: f64, anchor: Anchor, ink: Ink, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { x, y, text, size: Self::SIZE, anchor, ink, bold: false, upwards: false }
     }
 
-    /// Usual height of letters.
+    /// Default height of letters.
     pub const SIZE: f64 = 11.0;
 
-    /// The same as a heading.
+    /// Makes the text bold.
     #[must_use]
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
 
-    /// The same with letters of another height.
+    /// Sets the height of the letters.
     #[must_use]
     pub fn size(self, size: f64) -> Self {
         Self { size, ..self }
     }
 
-    /// The same reading upwards.
+    /// Makes the text read upwards.
     #[must_use]
     pub fn upwards(self) -> Self {
         Self { upwards: true, ..self }
     }
 }
 
-/// What is told where a pointer is over a place of a plot.
+/// The values shown while the pointer is over a point of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HoverPoint {
-    /// Where, from the left of the picture.
+    /// Distance from the left edge of the picture.
     pub x: f64,
-    /// Lines of what is told: the first is the heading.
+    /// The lines to show; the first is the heading.
     pub lines: Vec<String>,
 }
 
-/// A plot area that tells its values: the point nearest to the pointer's x.
+/// A plot area that shows the values of the point whose x is nearest to the pointer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hover {
     pub x: f64,
     pub y: f64,
     pub width: f64,
     pub height: f64,
-    /// What is told, from left to right.
+    /// The points, from left to right.
     pub points: Vec<HoverPoint>,
 }
 
-/// One thing that is drawn.
+/// An element of a picture.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
-    /// A box.
     Rect {
         x: f64,
         y: f64,
         width: f64,
         height: f64,
-        /// What it is filled with.
         fill: Ink,
-        /// How much it covers what is behind it, from 0 to 1.
+        /// From 0 (invisible) to 1 (opaque).
         opacity: f64,
-        /// What it tells without scripts.
+        /// Tooltip that works without scripts.
         tip: Option<String>,
     },
-    /// A line through points; `None` parts it.
+    /// A line through points; `None` interrupts it.
     Line {
         points: Vec<Option<(f64, f64)>>,
         stroke: Stroke,
     },
-    /// A surface between points.
+    /// A filled polygon.
     Area {
         points: Vec<(f64, f64)>,
-        /// What it is filled with.
         fill: Ink,
-        /// How much it covers what is behind it, from 0 to 1.
+        /// From 0 (invisible) to 1 (opaque).
         opacity: f64,
     },
     Dot {
         x: f64,
         y: f64,
         radius: f64,
-        /// What it is filled with.
         fill: Ink,
-        /// What it tells without scripts.
+        /// Tooltip that works without scripts.
         tip: Option<String>,
     },
     Text(Text),
-    /// Marks that belong to one series, which can be switched off by its name.
+    /// The marks of one series, which can be switched off by its name.
     Series {
-        /// The series' name; from outside as it came.
+        /// The series' name; it is escaped on output.
         name: String,
         marks: Vec<Mark>,
     },
-    /// A plot area that tells its values.
+    /// A plot area that shows its values.
     Hover(Hover),
 }
 
@@ -160,12 +153,12 @@ pub enum Mark {
 pub struct Scene {
     pub width: f64,
     pub height: f64,
-    /// What is in it, from back to front.
+    /// The marks, from back to front.
     pub marks: Vec<Mark>,
 }
 
 impl Scene {
-    /// An empty one.
+    /// Creates an empty picture.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self { width, height, marks: Vec::new() }
@@ -186,7 +179,7 @@ impl Scene {
         self.add(Mark::Line { points: points.into_iter().map(Some).collect(), stroke });
     }
 
-    /// Adds a box.
+    /// Adds a rectangle.
     pub fn rect(&mut self, [x, y, width, height]: [f64; 4], fill: Ink, opacity: f64) {
         self.add(Mark::Rect { x, y, width, height, fill, opacity, tip: None });
     }

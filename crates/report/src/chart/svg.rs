@@ -7,35 +7,35 @@ use super::text::cut;
 use iogauge_model::plain_text::is_unprintable;
 use std::fmt::Write;
 
-/// Fonts of pictures that stand alone, in order of preference: the last two are what is there.
+/// Fonts of stand-alone pictures, in order of preference. The last two are fallbacks.
 const FONTS: &str = "DejaVu Sans, Verdana, sans-serif";
 
-/// Height of the heading of a picture that stands alone, and of its letters.
+/// Height of the heading of a stand-alone picture, and of its letters.
 pub(super) const HEADING: f64 = 30.0;
 const HEADING_SIZE: f64 = 14.0;
-/// How much wider bold letters are.
+/// Width of bold text relative to regular text.
 const BOLD: f64 = 1.12;
 
 /// Where colours come from.
 #[derive(Debug, Clone, Copy)]
 enum Paint<'a> {
-    /// Written at each mark.
+    /// Each mark has its own colours.
     Theme(&'a Theme),
-    /// Classes `f-ROLE` (fill) and `k-ROLE` (stroke) of the page around it.
+    /// Colours come from the classes `f-ROLE` (fill) and `k-ROLE` (stroke) of the surrounding page.
     Page {
-        /// True where plot areas carry what they tell.
+        /// True if plot areas include the texts they show.
         words: bool,
     },
 }
 
-/// A picture that stands alone: its title above it, a description for those who do not see it, colours at
-/// each mark.
+/// Returns a stand-alone picture: its title above it, a description for screen readers, colours at each
+/// mark.
 #[must_use]
 pub fn file(scene: &Scene, theme: Theme, title: &str, description: &str) -> String {
     let mut svg = String::with_capacity(1 << 14);
     let (width, height) = (number(scene.width), number(scene.height + HEADING));
     svg.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    // Tells who made the file, so that a later report may replace it.
+    // Names the program that made the file, so that a later report may replace it.
     svg.push_str("<!-- Generator: iogauge -->\n");
     let _ = writeln!(
         svg,
@@ -56,8 +56,9 @@ pub fn file(scene: &Scene, theme: Theme, title: &str, description: &str) -> Stri
     svg
 }
 
-/// A picture within a page of HTML, as wide as the page lets it be. `description` is its text alternative.
-/// Of a picture that is there in several widths one has the words of its plot areas.
+/// Returns a picture for an HTML page, as wide as the page allows. `description` is its text alternative;
+/// `words` includes the texts that plot areas show. If a page has the same picture in several widths, only
+/// one needs the texts.
 #[must_use]
 pub fn inline(scene: &Scene, description: &str, words: bool) -> String {
     let mut svg = String::with_capacity(1 << 14);
@@ -91,7 +92,7 @@ fn marks(svg: &mut String, list: &[Mark], paint: Paint<'_>) {
 /// A dot without a tip.
 struct PlainDot {
     place: (f64, f64),
-    /// Its radius and its ink.
+    /// Radius and ink.
     look: (f64, Ink),
 }
 
@@ -106,7 +107,8 @@ impl PlainDot {
     }
 }
 
-/// Dots as the round ends of lines of no length: a fraction of the letters of as many circles.
+/// Draws dots as the round ends of zero-length lines, which takes a fraction of the bytes of as many
+/// circles.
 fn dotted(svg: &mut String, dots: &[PlainDot], (radius, fill): (f64, Ink)) {
     let path = path::dots(dots.iter().map(|dot| dot.place));
     let (word, width) = (fill.word(), number(radius * 2.0));
@@ -173,7 +175,7 @@ fn line(svg: &mut String, points: &[Option<(f64, f64)>], stroke: Stroke, paint: 
             let look = format!(" fill=\"none\" stroke=\"{color}\" stroke-linejoin=\"round\"");
             (path::full(points.iter().copied()), look)
         }
-        // The page says the rest of every line.
+        // The page sets the other properties of lines.
         Paint::Page { .. } => (path::brief(points), format!(" class=\"k-{}\"", stroke.ink.word())),
     };
     let dashes = if stroke.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
@@ -196,7 +198,7 @@ fn words(svg: &mut String, text: &Text, paint: Paint<'_>) {
             };
             format!("{size}{anchor} fill=\"{}\"", theme.color(text.ink))
         }
-        // The page has classes for anchors, and says the usual size.
+        // The page has classes for anchors and sets the default size.
         Paint::Page { .. } => {
             let anchor = match text.anchor {
                 Anchor::Start => "",
@@ -214,8 +216,9 @@ fn words(svg: &mut String, text: &Text, paint: Paint<'_>) {
     );
 }
 
-/// A plot area for scripts: where its points are, and what they tell, a line for each point with tabs between
-/// what is told. What all points say in the same place stands once, in two lines: what comes before and after.
+/// Writes a plot area for scripts: where its points are and what they show. Each point takes a line; its
+/// texts are separated by tabs. Two lines before them hold what all points have in common at the same
+/// position: the common beginnings and the common endings.
 fn told(svg: &mut String, hover: &Hover, words: bool) {
     let xs: Vec<String> = hover.points.iter().map(|point| format!("{:.0}", point.x)).collect();
     let _ = write!(
@@ -243,7 +246,7 @@ fn told(svg: &mut String, hover: &Hover, words: bool) {
     svg.push_str("/>");
 }
 
-/// What the lines of one number have in common.
+/// What the texts at one position have in common in all points.
 struct Same<'a> {
     before: &'a str,
     after: &'a str,
@@ -292,7 +295,7 @@ fn end(svg: &mut String, name: &str, tip: Option<&str>) {
     }
 }
 
-/// A number with two digits behind the point at most.
+/// Formats a number with at most two decimals.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
@@ -302,8 +305,8 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Text as it stands in XML and HTML, in attributes too. What cannot be printed is shown escaped; what XML
-/// has no character for is left out (Extensible Markup Language 1.0, 2.2).
+/// Escapes text for XML and HTML, including attributes. Unprintable characters become visible escapes;
+/// characters that XML does not allow are dropped (Extensible Markup Language 1.0, 2.2).
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

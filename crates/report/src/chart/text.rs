@@ -1,13 +1,13 @@
-//! How wide text is, without a font: what is drawn here is shown in whatever font a reader has.
+//! The width of text, estimated without a font, because readers' fonts differ.
 
-/// An upper estimate of the width of a text in letters of this height: the advances of DejaVu Sans, which is
-/// wider than most, by kinds of letters.
+/// Returns an upper estimate of the width of a text of this size, from the advances in DejaVu Sans, which
+/// is wider than most fonts, by groups of letters.
 #[must_use]
 pub fn width_of(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// Width of a letter in heights.
+/// Returns the width of a letter relative to the text size.
 fn em(letter: char) -> f64 {
     match letter {
         'i' | 'j' | 'l' | '\'' | '|' | ' ' | '.' | ',' | ':' | ';' | '!' => 0.34,
@@ -15,13 +15,13 @@ fn em(letter: char) -> f64 {
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '<' | '>' | '=' | '+' | '≤' | '≥' => 0.98,
         'A'..='Z' => 0.76,
         _ if letter.is_ascii() => 0.64,
-        // Of other scripts some are twice as wide.
+        // Some letters of other scripts are twice as wide.
         _ if unicode_width::UnicodeWidthChar::width(letter) == Some(2) => 1.1,
         _ => 0.8,
     }
 }
 
-/// A text cut to a width, with a sign that it was.
+/// Cuts a text to a width and marks the cut.
 #[must_use]
 pub(super) fn cut(text: &str, size: f64, width: f64) -> String {
     if width_of(text, size) <= width {
@@ -38,7 +38,7 @@ pub(super) fn cut(text: &str, size: f64, width: f64) -> String {
     kept
 }
 
-/// A text in lines no wider than this, as far as its words let it; a longer word is cut.
+/// Breaks a text at words into lines of at most this width. Longer words are cut.
 #[must_use]
 pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

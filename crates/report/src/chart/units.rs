@@ -1,14 +1,14 @@
-//! Values as words on axes and in notes: short, three digits at most.
+//! Values for axes and notes: short, at most three digits.
 
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
-/// A latency: `250 µs`, `1.2 ms`.
+/// Formats a latency: `250 µs`, `1.2 ms`.
 #[must_use]
 pub fn latency_ns(ns: f64) -> String {
     bare(&Latency(ns).to_string())
 }
 
-/// A time in seconds: `300 ms`, `90 s`, `5 min`, `2 h`.
+/// Formats a time in seconds: `300 ms`, `90 s`, `5 min`, `2 h`.
 #[must_use]
 pub fn seconds(seconds: f64) -> String {
     match seconds.abs() {
@@ -19,7 +19,8 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Words of times in one unit, that of a step between them: `0 min`, `90 min`.
+/// Returns a formatter that uses one unit for all times, the one that suits the step between them: `0 min`,
+/// `90 min`.
 pub fn times(step_seconds: f64) -> impl Fn(f64) -> String {
     let (unit, word) = match step_seconds {
         step if step < 0.1 => (1e-3, "ms"),
@@ -28,14 +29,14 @@ pub fn times(step_seconds: f64) -> impl Fn(f64) -> String {
         _ => (3600.0, "h"),
     };
     move |seconds| {
-        // As many digits as the step has: a long axis may have times of five.
+        // As many decimals as the step needs. Times on a long axis may have five digits.
         let digits = if step_seconds / unit < 1.0 { 2 } else { 0 };
         let number = format!("{:.digits$}", seconds / unit);
         format!("{} {word}", without_zeros(&number))
     }
 }
 
-/// A number of things, I/Os per second among them: `950`, `12.5k`, `3M`.
+/// Formats a number of things, such as IOPS: `950`, `12.5k`, `3M`.
 #[must_use]
 pub fn count(value: f64) -> String {
     match value.abs() {
@@ -47,25 +48,25 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// Bytes per second: `12.5 MB/s`, decimal as disks are sold.
+/// Formats bytes per second with decimal prefixes, as for disks: `12.5 MB/s`.
 #[must_use]
 pub fn bytes_per_sec(value: f64) -> String {
     bare(&Bandwidth(value).to_string())
 }
 
-/// A size: `12.5 GiB`, binary as memory is sold.
+/// Formats a size with binary prefixes, as for memory: `12.5 GiB`.
 #[must_use]
 pub fn bytes(value: f64) -> String {
     bare(&Bytes(value as u64).to_string())
 }
 
-/// A share in percent: `12.5 %`.
+/// Formats a share in percent: `12.5 %`.
 #[must_use]
 pub fn percent(value: f64) -> String {
     format!("{} %", short(value))
 }
 
-/// A value with its unit without zeros behind the point.
+/// Removes trailing zeros after the decimal point from a value with a unit.
 fn bare(text: &str) -> String {
     match text.split_once(' ') {
         Some((number, unit)) => format!("{} {unit}", without_zeros(number)),
@@ -73,7 +74,7 @@ fn bare(text: &str) -> String {
     }
 }
 
-/// Three digits, without zeros behind the point.
+/// Formats three digits without trailing zeros after the decimal point.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 99.95 => 0,

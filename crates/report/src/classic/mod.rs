@@ -1,8 +1,8 @@
-//! The classic table: one row for each direction of each test, as scripts around fio have printed it
-//! for years, and the same rows as an R data frame and as CSV.
+//! The classic table: one row per direction of each test, as scripts around fio have printed it for years,
+//! and the same rows as an R data frame and as CSV.
 //!
-//! Figures keep the scripts' units and digits: MB are MiB per second, latencies milliseconds, shares
-//! whole percents cut off. `docs/formats.md` says where each comes from.
+//! Figures keep the units and digits of those scripts: MB are MiB per second, latencies are milliseconds,
+//! shares are percentages truncated to integers. `docs/formats.md` gives the source of each figure.
 
 mod row;
 mod share;
@@ -20,23 +20,23 @@ use iogauge_model::plain_text::shown_in_line;
 use share::{Fold, WIDE};
 use std::io::Write;
 
-/// Columns of [`r_frame`], and of [`csv()`] behind its first one.
+/// Columns of [`r_frame`], and of [`csv()`] after its first column.
 pub const COLUMNS: [&str; 31] = [
     "name", "users", "bs", "MB", "lat", "min", "max", "std", "iops", "us50", "us100", "us250",
     "us500", "ms1", "ms2", "ms4", "ms10", "ms20", "ms50", "ms100", "ms250", "ms500", "s1", "s2",
     "s5", "p95_00", "p99_00", "p99_50", "p99_90", "p99_95", "p99_99",
 ];
 
-/// What [`plain`] shows beside the figures that are always there.
+/// Optional columns of [`plain`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// Shares of I/Os by latency, in percent; empty where there are none.
+    /// Shares of I/Os by latency, in percent; empty if there are none.
     pub buckets: bool,
     /// Percentiles of completion latency, in milliseconds.
     pub percentiles: bool,
 }
 
-/// The rows as text. What is not known is `-`.
+/// Formats the rows as text. Unknown figures are `-`.
 #[must_use]
 pub fn plain(rows: &[Row], extra: Extra) -> String {
     let mut text =
@@ -47,7 +47,7 @@ pub fn plain(rows: &[Row], extra: Extra) -> String {
     if extra.percentiles {
         text.push_str("       95%      99%    99.5%    99.9%  99.95%    99.99%");
     }
-    // The scripts end their heading with a blank.
+    // The scripts end their heading with a space.
     text.push_str(" \n");
     for row in rows {
         let unknown = || "-".to_owned();
@@ -77,8 +77,8 @@ pub fn plain(rows: &[Row], extra: Extra) -> String {
     text
 }
 
-/// R code that makes `m`, a data frame of [`COLUMNS`] with a row for each row, numbers being
-/// numbers, and `testtype`, the name given. What is not known is `NA`.
+/// Returns R code that creates `m`, a data frame with the columns [`COLUMNS`] and a row per element of
+/// `rows`, and sets `testtype` to `name`. Numbers have R's numeric type; unknown figures are `NA`.
 #[must_use]
 pub fn r_frame(rows: &[Row], name: &str) -> String {
     let mut text = "m <- NULL\nm <- matrix(c(\n".to_owned();
@@ -111,10 +111,10 @@ pub fn r_frame(rows: &[Row], name: &str) -> String {
     text
 }
 
-/// Writes the rows as CSV: `system`, then [`COLUMNS`]. What is not known is empty.
+/// Writes the rows as CSV with the columns `system` and [`COLUMNS`]. Unknown figures are empty.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn csv(rows: &[Row], writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
     table.write_record(["system"].iter().chain(&COLUMNS))?;
@@ -125,7 +125,7 @@ pub fn csv(rows: &[Row], writer: impl Write) -> Result<(), Error> {
     Ok(table.flush()?)
 }
 
-/// The cells of [`COLUMNS`].
+/// Returns the cells of [`COLUMNS`].
 fn cells(row: &Row, unknown: &str) -> Vec<String> {
     let or_unknown = |text: Option<String>| text.unwrap_or_else(|| unknown.to_owned());
     let figure = |value: Option<f64>| or_unknown(value.map(|value| format!("{value:.3}")));
@@ -141,7 +141,7 @@ fn cells(row: &Row, unknown: &str) -> Vec<String> {
     cells
 }
 
-/// Text as R takes it (R Language Definition, 3.1.1).
+/// Quotes text for R (R Language Definition, 3.1.1).
 fn quoted(text: &str) -> String {
     let plain = text.chars().filter(|c| !c.is_control());
     let escaped: String = plain

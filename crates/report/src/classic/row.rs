@@ -1,4 +1,4 @@
-//! A row of the table.
+//! A row of the classic table.
 
 use super::share::{Bounds, Fold, fold};
 use iogauge_model::result::{BlockRange, FioDirection, FioResult, LatencyShare};
@@ -9,50 +9,46 @@ pub const PERCENTS: [f64; 6] = [95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 /// One direction of one test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
-    /// What was measured, in the user's words; the first column of CSV.
+    /// What was measured, as named by the user; the first column of the CSV.
     pub system: String,
-    /// Direction and order as fio's `rw` has it: `randread`.
+    /// Direction and order in fio's notation for `rw`, such as `randread`.
     pub test: String,
-    /// Processes at work; `None` where that is not known.
+    /// Number of processes; `None` if unknown.
     pub users: Option<u32>,
-    /// Block sizes; `None` where they are not known.
+    /// Block sizes; `None` if unknown.
     pub size: Option<BlockRange>,
-    /// `r` for reads, `w` for writes, `t` for trims, `m` for all of them as one.
+    /// `r` for reads, `w` for writes, `t` for trims, `m` for all of them together.
     pub side: char,
-    /// True where the test has another direction, too.
+    /// True if the test has another direction too.
     pub is_half: bool,
-    /// True where each write of the test waited for the medium, so that its latency has that in it; `None`
-    /// where that is not known.
+    /// True if each write of the test waited for the medium, so that its latency includes that time; `None`
+    /// if unknown.
     pub is_synchronous: Option<bool>,
-    /// Bytes per second; `None` where they are not known.
+    /// Bytes per second; `None` if unknown.
     pub bytes_per_sec: Option<f64>,
-    /// Latency; `None` where it is not known.
+    /// Latency; `None` if unknown.
     pub latency: Option<RowLatency>,
     /// I/Os per second.
     pub iops: f64,
-    /// Shares of the I/Os by latency; `None` where they are not known.
+    /// Shares of the I/Os by latency; `None` if unknown.
     pub shares: Option<Vec<LatencyShare>>,
-    /// True where the shares are of the other direction, too, as those that fio counts itself.
+    /// True if the shares include the other direction, as those that fio itself counts do.
     pub shares_are_joint: bool,
-    /// Percentiles at [`PERCENTS`], in nanoseconds; `None` where they are not known.
+    /// Percentiles at [`PERCENTS`], in nanoseconds; `None` if unknown.
     pub percentiles_ns: [Option<u64>; 6],
 }
 
 /// Latency of a row, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RowLatency {
-    /// Mean.
     pub mean_ns: f64,
-    /// Minimum.
     pub min_ns: f64,
-    /// Maximum.
     pub max_ns: f64,
-    /// Standard deviation.
     pub stddev_ns: f64,
 }
 
 impl Row {
-    /// The rows of a result of fio: one for each direction.
+    /// Returns the rows of an fio result, one per direction.
     #[must_use]
     pub fn of_fio(result: &FioResult, system: &str) -> Vec<Self> {
         let is_half = result.directions().count() > 1;
@@ -82,19 +78,20 @@ impl Row {
         result.directions().map(row).collect()
     }
 
-    /// The test, with the direction where it has another one, too: `randrw_w`.
+    /// Returns the test's name, with the direction if the test has several: `randrw_w`.
     pub(crate) fn name(&self) -> String {
         if self.is_half { format!("{}_{}", self.test, self.side) } else { self.test.clone() }
     }
 
-    /// `8K`, `1M`, `512`; `4K-64K` where sizes differ.
+    /// Returns the block size as `8K`, `1M` or `512`, or as `4K-64K` if sizes differ.
     pub(crate) fn size_text(&self) -> Option<String> {
         let BlockRange { min_bytes, max_bytes } = self.size?;
         let (min, max) = (size_word(min_bytes), size_word(max_bytes));
         Some(if min == max { min } else { format!("{min}-{max}") })
     }
 
-    /// MiB per second; mean, minimum, maximum and standard deviation of latency in milliseconds.
+    /// Returns MiB per second, and the mean, minimum, maximum and standard deviation of the latency in
+    /// milliseconds.
     pub(super) fn speed_and_latency(&self) -> [Option<f64>; 5] {
         let ms = |of: fn(RowLatency) -> f64| self.latency.map(|latency| of(latency) / 1e6);
         let mib = self.bytes_per_sec.map(|bytes| bytes / f64::from(1 << 20));
@@ -105,7 +102,7 @@ impl Row {
         self.percentiles_ns.map(|ns| ns.map(|ns| ns as f64 / 1e6))
     }
 
-    /// The shares in the columns of a table.
+    /// Returns the shares folded into the columns of a table.
     pub(crate) fn shares<const N: usize>(&self, bounds: &Bounds<N>) -> [Option<Fold>; N] {
         match &self.shares {
             Some(shares) => fold(shares, bounds).map(Some),
@@ -114,8 +111,8 @@ impl Row {
     }
 }
 
-/// fio's own shares count all directions of a result; json+ has a histogram of each. With them, whether they
-/// count more than this direction.
+/// Returns the latency shares of a direction and whether they include other directions. The shares in fio's
+/// JSON count all directions of a result; json+ has a histogram of each.
 fn shares(
     result: &FioResult,
     direction: &FioDirection,
@@ -132,13 +129,13 @@ fn shares(
     }
 }
 
-/// What the bytes come to for each I/O.
+/// Returns the mean size of an I/O.
 fn mean_size(direction: &FioDirection) -> Option<BlockRange> {
     let mean = direction.bytes.checked_div(direction.ios).filter(|mean| *mean > 0)?;
     Some(BlockRange { min_bytes: mean, max_bytes: mean })
 }
 
-/// A block size as people type it: `64K`.
+/// Formats a block size as people type it: `64K`.
 pub(crate) fn size_word(bytes: u64) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];
     let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);

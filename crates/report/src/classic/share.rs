@@ -3,13 +3,13 @@
 use iogauge_model::Histogram;
 use iogauge_model::result::LatencyShare;
 
-/// Columns as upper bounds in nanoseconds; the last one has what lies beyond.
+/// Columns as upper bounds in nanoseconds; the last one has no bound.
 pub(crate) type Bounds<const N: usize> = [Option<u64>; N];
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// Of the plain table: 50us 1ms 4ms 10ms 20ms 50ms .1s 1s 2s 2s+.
+/// Columns of the plain table: 50us 1ms 4ms 10ms 20ms 50ms .1s 1s 2s 2s+.
 pub(super) const WIDE: Bounds<10> = [
     Some(50 * US),
     Some(MS),
@@ -23,7 +23,7 @@ pub(super) const WIDE: Bounds<10> = [
     None,
 ];
 
-/// Of R and CSV: us50 … s2, and s5 for what is beyond.
+/// Columns of the R and CSV tables: us50 … s2, and s5 for the rest.
 pub(crate) const FINE: Bounds<16> = [
     Some(50 * US),
     Some(100 * US),
@@ -43,29 +43,29 @@ pub(crate) const FINE: Bounds<16> = [
     None,
 ];
 
-/// Percents of a column.
+/// Percentage in a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Fold(f64);
 
 impl Fold {
-    /// All of it.
+    /// Returns the exact value.
     pub(crate) fn percent(self) -> f64 {
         self.0
     }
 
-    /// Whole percents, cut off; 0 where there are none.
+    /// Formats the percentage truncated to an integer, 0 if there is none.
     pub(super) fn zero(self) -> String {
-        // The sum of shares in hundredths that make 23 may be 22.999999999999996.
+        // A sum of shares in hundredths that should be 23 may be 22.999999999999996.
         format!("{:.0}", (self.0 + 1e-6).floor())
     }
 
-    /// The same, blank where there are none at all.
+    /// Like [`Self::zero`], but blank if there is none.
     pub(super) fn blank(self) -> String {
         if self.0 > 0.0 { self.zero() } else { String::new() }
     }
 }
 
-/// Sums shares up into columns.
+/// Adds shares up into columns.
 pub(super) fn fold<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) -> [Fold; N] {
     let mut folded = [Fold::default(); N];
     for share in shares {
@@ -81,8 +81,8 @@ pub(super) fn fold<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) 
     folded
 }
 
-/// Shares of a histogram between the bounds of the finer table, to the width of a bucket; `None`
-/// where nothing was counted.
+/// Returns the shares of a histogram between the bounds of [`FINE`], as exact as the histogram's buckets;
+/// `None` if the histogram is empty.
 pub(super) fn of_histogram(histogram: &Histogram) -> Option<Vec<LatencyShare>> {
     if histogram.count() == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Rows of the documents that the history keeps.
+//! Rows of the documents in the history.
 
 use super::row::{PERCENTS, Row, RowLatency};
 use super::share::of_histogram;
@@ -10,21 +10,21 @@ use iogauge_model::result::{
     CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument, StepResult,
 };
 
-/// The rows of a run: one for each direction of each job, of each step where it has no jobs.
-/// Imported steps have the rows of what fio reported. Latency is service time, from submission to
-/// completion; flushes have no row.
+/// Returns the rows of a run: one per direction of each job, or of each step without jobs. Imported steps
+/// have the rows that fio reported. Latency is service time, from submission to completion; flushes have no
+/// row.
 #[must_use]
 pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
     planned(document).flat_map(|(step, jobs)| rows_of_step(step, &jobs, system)).collect()
 }
 
-/// The steps of a run with the jobs that were planned for each, as far as they are known.
+/// Returns the steps of a run, each with its planned jobs if they are known.
 pub(crate) fn planned(document: &RunDocument) -> impl Iterator<Item = (&StepResult, Vec<Job>)> {
     let jobs = document.head.load.jobs_of_steps().into_iter().chain(std::iter::repeat(Vec::new()));
     document.steps.iter().zip(jobs)
 }
 
-/// The rows of one step, whose jobs are those planned.
+/// Returns the rows of one step; `planned` are its jobs.
 pub(crate) fn rows_of_step(step: &StepResult, planned: &[Job], system: &str) -> Vec<Row> {
     if let Some(fio) = &step.fio {
         return Row::of_fio(fio, system);
@@ -41,16 +41,17 @@ pub(crate) fn rows_of_step(step: &StepResult, planned: &[Job], system: &str) -> 
     rows.collect()
 }
 
-/// The rows of a search: one for each point of its curve, both directions together, `users` being
-/// the depth. A point keeps no histogram: shares and the percentiles between are not known.
+/// Returns the rows of a search: one per point of its curve, both directions together; `users` is the queue
+/// depth. A point keeps no histogram, so its latency shares and some percentiles are unknown.
 #[must_use]
 pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
     let load = document.head.load.jobs_of_steps().into_iter().flatten().next().map(|job| job.load);
     document.curve.iter().map(|point| of_point(system, load.as_ref(), point)).collect()
 }
 
-/// What jobs reported as one have in common: the load of the first with the users of all, where the
-/// others do the same with blocks of the same sizes. Writes wait for the medium where those of all do.
+/// Merges the workloads of jobs that are reported as one: the first job's workload with the processes of
+/// all. Returns `None` unless all have the same directions and block sizes. Writes count as synchronous
+/// only if they are in every job.
 pub(crate) fn of_all(jobs: &[Job]) -> Option<Load> {
     let first = &jobs.first()?.load;
     let same = |job: &Job| job.load.rw == first.rw && job.load.block == first.block;
@@ -60,14 +61,14 @@ pub(crate) fn of_all(jobs: &[Job]) -> Option<Load> {
     jobs.iter().all(same).then(|| Load { numjobs, sync, ..first.clone() })
 }
 
-/// True where the latency of a write has the way to the medium in it. That of a write with a flush behind it
-/// has not: flushes are apart.
+/// Returns true if the latency of a write includes the time until it is on the medium. A flush after a
+/// write does not count: flushes are reported separately.
 fn waits(load: &Load) -> bool {
     load.sync != SyncMode::None
 }
 
 fn word(pattern: Pattern) -> String {
-    // fio's word for it in every output.
+    // fio prints this word in every output.
     if pattern == Pattern::ReadWrite { "rw".to_owned() } else { pattern.to_string() }
 }
 

@@ -1,4 +1,4 @@
-//! Steps on databases with the columns that vendors' own I/O suites export: one row for each step,
+//! Database steps as CSV with the columns that vendors' own I/O suites export: one row per step, with
 //! statistics over the workers.
 
 use super::Rows;
@@ -6,7 +6,7 @@ use ::csv::Error;
 use iogauge_model::result::{DatabaseWorker, RunDocument, StepResult};
 use std::io::Write;
 
-/// Columns, in order.
+/// The columns, in order.
 pub const DATABASE_CSV_COLUMNS: [&str; 18] = [
     "RunDate",
     "RunTime",
@@ -28,11 +28,12 @@ pub const DATABASE_CSV_COLUMNS: [&str; 18] = [
     "ReadPct",
 ];
 
-/// A row, in the order of [`DATABASE_CSV_COLUMNS`].
+/// A row with the cells of [`DATABASE_CSV_COLUMNS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseRow([String; 18]);
 
-/// The rows of a run, each with its mode: `read`, `write` or `io`. None for steps on devices.
+/// Returns the rows of a run, each with its mode: `read`, `write` or `io`. Steps without a database have
+/// none.
 #[must_use]
 pub fn database_rows(document: &RunDocument) -> Vec<(String, DatabaseRow)> {
     let row = |step: &StepResult| {
@@ -45,7 +46,7 @@ pub fn database_rows(document: &RunDocument) -> Vec<(String, DatabaseRow)> {
 /// Writes rows of one mode.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn database(rows: &[DatabaseRow], writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
     table.write_record(DATABASE_CSV_COLUMNS)?;
@@ -56,7 +57,7 @@ pub fn database(rows: &[DatabaseRow], writer: impl Write) -> Result<(), Error> {
     Ok(())
 }
 
-/// Columns of [`database_workers`]. Latencies are nanoseconds.
+/// Columns of [`database_workers`]. Latencies are in nanoseconds.
 pub const WORKER_CSV_COLUMNS: [&str; 13] = [
     "format",
     "run_id",
@@ -72,13 +73,13 @@ pub const WORKER_CSV_COLUMNS: [&str; 13] = [
     "update_latency_ns_mean",
     "commit_latency_ns_mean",
 ];
-/// First column of [`database_workers`]'s rows.
+/// First column of the rows of [`database_workers`].
 pub const WORKER_CSV_FORMAT: &str = "iogauge.db-workers-csv/1";
 
-/// Writes a row for each worker of each step of runs on databases.
+/// Writes a row for each worker of each database step of these runs.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn database_workers(documents: &[RunDocument], writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
     table.write_record(WORKER_CSV_COLUMNS)?;
@@ -108,7 +109,7 @@ pub fn database_workers(documents: &[RunDocument], writer: impl Write) -> Result
     Ok(())
 }
 
-/// Figures of one kind of operation over the workers; each is empty where it does not apply.
+/// Figures of one kind of operation over the workers. Figures that do not apply are empty.
 #[derive(Default)]
 struct Kind {
     total: String,
@@ -120,7 +121,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// Of an operation that the mode has.
+    /// Returns the figures of an operation that the mode includes.
     fn of(workers: &[DatabaseWorker], count: fn(&DatabaseWorker) -> u64) -> Self {
         let counts: Vec<f64> = workers.iter().map(|worker| count(worker) as f64).collect();
         let rate = |worker: &DatabaseWorker| count(worker) as f64 / worker.seconds.max(1e-9);
@@ -137,7 +138,7 @@ impl Kind {
     }
 }
 
-/// Mean and sample standard deviation; the latter takes two values.
+/// Mean and sample standard deviation; the latter needs two values.
 struct Spread {
     mean: f64,
     stddev: Option<f64>,
@@ -208,7 +209,7 @@ mod tests {
             |reads, seconds| DatabaseWorker { reads, seconds, ..DatabaseWorker::default() };
         let kind = Kind::of(&[worker(90, 1.0), worker(110, 1.0)], |worker| worker.reads);
         assert_eq!((kind.total.as_str(), kind.per_second.as_str()), ("200", "200.00"));
-        // Deviations of 10 each side: the square root of 200 / 1.
+        // Both values deviate by 10: the square root of 200 / 1.
         assert_eq!((kind.stddev.as_str(), kind.cv.as_str()), ("14.1421", "0.141421"));
         let alone = Kind::of(&[worker(90, 0.5)], |worker| worker.reads);
         assert_eq!((alone.per_second.as_str(), alone.stddev.as_str()), ("180.00", ""));

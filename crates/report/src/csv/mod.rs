@@ -1,9 +1,9 @@
-//! Results as CSV for spreadsheets and scripts: a header, then a row for each direction of each
-//! step, or for each point of a capacity curve.
+//! Results as CSV for spreadsheets and scripts: a header, then a row per direction of each step, or per
+//! point of a capacity curve.
 //!
-//! The first column names the format and its version, which rises when a column changes its place
-//! or meaning; columns may be added at the end. Latencies are nanoseconds, intervals are at 95 %,
-//! and what was not measured is empty.
+//! The first column names the format and its version. The version rises when a column changes its place or
+//! meaning; new columns may be added at the end without that. Latencies are in nanoseconds, intervals are
+//! 95 % confidence intervals, and what was not measured is empty.
 
 mod database;
 mod rows;
@@ -21,9 +21,9 @@ use ::csv::Error;
 use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue, RunDocument};
 use std::io::Write;
 
-/// First column of [`run`]'s rows.
+/// First column of the rows of [`run`].
 pub const RUN_CSV_FORMAT: &str = "iogauge.run-csv/1";
-/// First column of [`find`]'s rows.
+/// First column of the rows of [`find`].
 pub const FIND_CSV_FORMAT: &str = "iogauge.find-csv/1";
 
 const ESTIMATE: [&str; 3] = ["iops", "iops_ci95_low", "iops_ci95_high"];
@@ -58,18 +58,18 @@ const SERVICE: [&str; 8] = [
     "service_ns_p9999",
     "service_ns_max",
 ];
-/// How sure the IOPS and the mean latency are.
+/// Confidence in the IOPS and the mean latency.
 const SURENESS: [&str; 4] =
     ["iops_n", "latency_n", "latency_ns_mean_ci95_low", "latency_ns_mean_ci95_high"];
-/// The statistic a limit bounds, of the limit nearest to its bound or furthest over it.
+/// The statistic of the limit that is nearest to its bound or exceeds it most.
 const LIMIT: [&str; 5] =
     ["limit", "limit_ns", "limit_ns_ci95_low", "limit_ns_ci95_high", "limit_n"];
 
-/// Writes the steps of a run: a row for each direction that moved something (`read`, `write`,
-/// `sync`). `latency_ns_…` is service time; `response_ns_…` stands where arrivals were scheduled.
+/// Writes the steps of a run: a row for each direction that did any I/O (`read`, `write`, `sync`).
+/// `latency_ns_…` is service time; `response_ns_…` is filled in if arrivals were scheduled.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
     let mut header = vec!["format", "run_id", "started", "target", "step", "label", "direction"];
@@ -114,11 +114,11 @@ pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
     Ok(table.flush()?)
 }
 
-/// Writes the points of a capacity curve. `latency_ns_…` is response time in an open loop, where
-/// `service_ns_…` stands beside it; `met`, `steady`, `answer` and `knee` are `true` or `false`.
+/// Writes the points of a capacity curve. In an open loop, `latency_ns_…` is response time and
+/// `service_ns_…` is filled in too. `met`, `steady`, `answer` and `knee` are `true` or `false`.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
     let mut header = vec!["format", "run_id", "started", "target"];
@@ -163,7 +163,7 @@ fn optional(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The value and, where there is one, its interval.
+/// Returns the value and, if there is one, its interval.
 fn estimate(estimate: &Estimate) -> [String; 3] {
     let [low, high] = estimate.ci95;
     let end = |value: f64| if estimate.n < 2 { String::new() } else { value.to_string() };

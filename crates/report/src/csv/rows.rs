@@ -1,10 +1,10 @@
-//! Rows that a spreadsheet takes for text and numbers alone.
+//! CSV rows that a spreadsheet reads as text and numbers only.
 
 use ::csv::{Error, Writer};
 use iogauge_model::plain_text::csv_cell;
 use std::io::{self, Write};
 
-/// Writes CSV. Text that a spreadsheet would take for a formula has an apostrophe before it.
+/// Writes CSV. An apostrophe is put before text that a spreadsheet would read as a formula.
 pub(crate) struct Rows<W: Write>(Writer<W>);
 
 impl<W: Write> Rows<W> {

@@ -6,20 +6,21 @@ use ::csv::Error;
 use iogauge_model::result::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
 use std::io::Write;
 
-/// First column of [`system`]'s rows.
+/// First column of the rows of [`system`].
 pub const SYSTEM_CSV_FORMAT: &str = "iogauge.profile-csv/1";
 
-/// What the rows of a sample begin with.
+/// First columns of every row.
 const HEAD: [&str; 8] =
     ["format", "run_id", "target", "step", "label", "began", "at_seconds", "device"];
 
-/// A column of the row of a device.
+/// A column in the rows of devices.
 type DeviceColumn = (&'static str, fn(&DevicePoint) -> Option<f64>);
 
-/// A column of the row of the whole machine.
+/// A column in the rows of the whole machine.
 type MachineColumn = (&'static str, fn(&SystemPoint) -> Option<f64>);
 
-/// Columns of devices; in the row of the machine those of all devices together, where they can be told.
+/// Columns of devices. The row of the machine holds the values of all devices together, if they can be
+/// combined.
 const DEVICE: &[DeviceColumn] = &[
     ("reads_per_sec", |device| Some(device.reads_per_sec)),
     ("writes_per_sec", |device| Some(device.writes_per_sec)),
@@ -41,7 +42,7 @@ const SUMS: &[fn(&SystemPoint) -> Option<f64>] = &[
     |point| Some(point.busy_percent),
 ];
 
-/// Columns of the machine alone.
+/// Columns that only the row of the machine has.
 const MACHINE: &[MachineColumn] = &[
     ("cpu_percent", |point| Some(point.cpu_percent)),
     ("user_percent", |point| cpu(point, |cpu| cpu.user_percent)),
@@ -85,13 +86,13 @@ fn paging(point: &SystemPoint, of: fn(&Paging) -> f64) -> Option<f64> {
     point.paging.as_ref().map(of)
 }
 
-/// Writes what a run kept of the system: for each sample a row of the machine, whose `device` is `all`,
-/// and a row for each whole device. `at_seconds` counts from `began`, which is that of the step; rates and
-/// shares are over the time since the sample before. What was not kept is empty. A run that kept nothing
-/// has a header alone.
+/// Writes the system samples of a run: for each sample a row of the machine, whose `device` is `all`, and a
+/// row for each whole device. `at_seconds` counts from `began`, the start of the step. Rates and shares
+/// cover the time since the previous sample. What was not recorded is empty. A run without samples has only
+/// a header.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn system(exhibit: &Exhibit, writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
     let devices = DEVICE.iter().map(|(name, _)| *name);
@@ -133,7 +134,7 @@ fn head(
     ]
 }
 
-/// A figure with three digits behind the point at most: what counters of ticks tell is coarser.
+/// Formats a figure with at most three decimals; tick counters are less exact than that.
 fn cell(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return String::new() };
     let text = format!("{value:.3}");

@@ -1,4 +1,4 @@
-//! What runs kept over time: the load's intervals, and the system beside them.
+//! Data recorded over time: the intervals of the workload, and the system meanwhile.
 
 use super::{Exhibit, Shown};
 use iogauge_model::result::{
@@ -6,25 +6,25 @@ use iogauge_model::result::{
     SystemPoint,
 };
 
-/// A step, a search, or the system alone over time.
+/// A step, a search, or a recording of the system over time.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeline<'a> {
     /// Number of the step, from 0.
     pub step: usize,
-    /// What was done, in a few words.
+    /// Short description of what was done.
     pub label: &'a str,
-    /// When it began, RFC 3339 in UTC, where that was kept.
+    /// Start time, RFC 3339 in UTC, if it was recorded.
     pub began: Option<&'a str>,
-    /// The load's intervals, by seconds since then; none of the system alone.
+    /// Intervals of the workload, by seconds since the start; empty for a recording of the system.
     pub series: &'a [IntervalPoint],
-    /// Performance shifts meanwhile.
+    /// Performance shifts in that time.
     pub shifts: &'a [PerformanceShift],
-    /// Samples of the system, by seconds since then.
+    /// Samples of the system, by seconds since the start.
     pub system: &'a [SystemPoint],
 }
 
 impl Exhibit {
-    /// Steps and searches over time, in their order; what only makes ready is left out.
+    /// Returns the steps and searches over time in their order, without those that only prepare.
     #[must_use]
     pub fn courses(&self) -> Vec<Timeline<'_>> {
         match &self.document {

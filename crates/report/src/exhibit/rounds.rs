@@ -1,4 +1,4 @@
-//! The rounds of a suite that repeats its loads.
+//! The rounds of a suite that repeats its workloads.
 
 use super::total::{Access, of_step};
 use super::{Exhibit, Shown};
@@ -8,8 +8,8 @@ use iogauge_model::result::{
 use serde::Deserialize;
 
 impl Exhibit {
-    /// What is tracked in its rounds: what the suite says, else the I/Os per second of each of its loads; nothing
-    /// where it does not go in rounds.
+    /// Returns what is tracked over the rounds: the suite's own findings, or else the IOPS of each of its
+    /// workloads. Returns `None` if the suite has no rounds.
     #[must_use]
     pub fn rounds(&self) -> Option<RoundsFindings> {
         let Shown::Suite(suite) = &self.document else { return None };
@@ -17,31 +17,31 @@ impl Exhibit {
     }
 }
 
-/// The measured steps a suite's figures rest on: of one that goes in rounds those of the rounds that count, where
-/// that is told.
+/// Returns the measured steps on which a suite's figures are based. If the suite has rounds, these are the
+/// steps of the rounds that count, if it says which ones do.
 pub(super) fn counted(
     suite: &SuiteDocument,
 ) -> impl Iterator<Item = (&SuiteStepResult, &StepResult)> {
     let in_rounds = suite.steps.iter().any(|step| step.place.round.is_some());
     let window = findings(suite).and_then(|rounds| rounds.window);
     let counts = move |round| window.is_none_or(|window| window.contains(round));
-    // What goes before the rounds makes ready for them.
+    // Steps before the rounds only prepare for them.
     suite.measured().filter(move |(step, _)| step.place.round.map_or(!in_rounds, counts))
 }
 
-/// What a suite that goes on until its rounds agree says of them.
+/// Returns the findings of a suite that repeats until its rounds agree.
 fn findings(suite: &SuiteDocument) -> Option<RoundsFindings> {
     RoundsFindings::deserialize(&suite.conclusion.findings).ok()
 }
 
-/// Rounds that are there for their number, with no rule that ends them.
+/// Returns the rounds of a suite with a fixed number of them.
 fn of_steps(suite: &SuiteDocument) -> Option<RoundsFindings> {
     let mut series: Vec<(Access, Vec<f64>)> = Vec::new();
     for (step, result) in suite.measured().filter(|(step, _)| !step.interrupted) {
         let Some(round) = step.place.round else { continue };
         let Some(total) = of_step(result, &step.asked.jobs) else { continue };
         match series.iter_mut().find(|(access, _)| *access == total.access) {
-            // A round that is missing ends what can be drawn.
+            // A series ends at a missing round.
             Some((_, values)) if values.len() + 1 == round as usize => values.push(total.iops),
             None if round == 1 => series.push((total.access, vec![total.iops])),
             _ => {}

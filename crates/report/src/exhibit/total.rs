@@ -1,4 +1,4 @@
-//! What one load came to, reads and writes as one: a cell of a map.
+//! The result of one workload, reads and writes together: a cell of a map.
 
 use super::rounds::counted;
 use super::{Capacity, Exhibit, Shown};
@@ -9,45 +9,44 @@ use iogauge_model::plan::Job;
 use iogauge_model::result::FioResult;
 use iogauge_model::result::{CurvePoint, DirectionResult, StepResult};
 
-/// One load, its directions as one.
+/// The result of one workload, with all directions together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total {
     pub access: Access,
     /// I/Os per second.
     pub iops: f64,
-    /// Bytes per second.
     pub bytes_per_sec: f64,
-    /// Mean latency, in nanoseconds.
     pub mean_ns: f64,
-    /// True where the limits hold: those of its search or run, or the one a search has where none is typed.
+    /// True if the limits hold: those of its search or run, or the default limit if none was given.
     pub within: bool,
     pub limits: Vec<Limit>,
 }
 
-/// What tells one load of a map from another.
+/// What distinguishes workloads in a map.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
-    /// `random` or `sequential`; `database` of one that went through it.
+    /// `random`, `sequential`, or `database` for a workload that went through a database.
     pub order: &'static str,
     /// Share of reads, in percent; the rest are writes.
     pub read_percent: u32,
-    /// Bytes of each I/O.
+    /// Bytes per I/O.
     pub block_bytes: u64,
-    /// I/Os that were outstanding at once, as asked; of a database its processes.
+    /// Requested queue depth; for a database, its number of processes.
     pub queue_depth: u32,
 }
 
-/// What an access is, but for its depth.
+/// An access without its queue depth.
 type Kind = (&'static str, u32, u64);
 
 impl Exhibit {
-    /// Each load whose order, mix, block size and depth are known and one. Where the same was measured
-    /// several times it is the mean; of a suite that goes in rounds the mean of those that count.
+    /// Returns the result of each workload that has a single, known order, mix, block size and queue depth.
+    /// Repeated measurements of a workload are averaged; for a suite with rounds, over the rounds that
+    /// count.
     #[must_use]
     pub fn totals(&self) -> Vec<Total> {
         let mut merged: Vec<(Total, f64)> = Vec::new();
         for total in self.each_total() {
-            // What was judged by another limit is not the same.
+            // Measurements judged by different limits are not the same.
             let same = |known: &Total| known.access == total.access && known.limits == total.limits;
             match merged.iter_mut().find(|(known, _)| same(known)) {
                 Some((known, times)) => {
@@ -77,7 +76,7 @@ impl Exhibit {
         totals
     }
 
-    /// The jobs of each of [`Self::capacities`].
+    /// Returns the jobs of each of [`Self::capacities`].
     fn searched(&self) -> Vec<Vec<Job>> {
         match &self.document {
             Shown::Run(_) | Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => {
@@ -95,7 +94,7 @@ impl Exhibit {
 }
 
 impl Total {
-    /// Another measurement of the same, beside those `times` that are in already.
+    /// Adds another measurement to the mean of `times` measurements.
     fn append(&mut self, other: &Self, times: f64) {
         let join = |mean: &mut f64, value: f64| *mean = (*mean * times + value) / (times + 1.0);
         join(&mut self.iops, other.iops);
@@ -107,7 +106,7 @@ impl Total {
 
 pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
     let (order, read_percent, block_bytes) = kind(step, jobs)?;
-    // Arrivals have a rate, and no depth that is kept.
+    // Scheduled arrivals have a rate instead of a fixed queue depth.
     let total = step.total().filter(|_| step.rate_iops.is_none())?;
     let known = step.database.as_ref().map(|database| &database.limits);
     let known = known.filter(|limits| !limits.is_empty());
@@ -178,8 +177,8 @@ fn of_load(load: &Load) -> Option<Kind> {
     alike.then_some((order(load.rw.is_random()), read_percent, block_bytes))
 }
 
-/// fio does not report what mix was asked: it is what came of it, to the nearest five percent where that is
-/// near.
+/// fio does not report the requested mix. This is the achieved one, rounded to a multiple of five percent
+/// if that is within one percent.
 fn of_fio(fio: &FioResult, step: &StepResult) -> Option<Kind> {
     let random = match fio.rw.as_str() {
         "randread" | "randwrite" | "randrw" => true,
@@ -197,7 +196,7 @@ fn of_fio(fio: &FioResult, step: &StepResult) -> Option<Kind> {
     known.then_some((order(random), share as u32, block.min_bytes))
 }
 
-/// Bytes of each I/O, where all that were made moved as many.
+/// Returns the mean size of the reads, or of the writes if there were no reads.
 fn bytes_of_each(step: &StepResult) -> Option<u64> {
     let moved = |d: &DirectionResult| (d.ios > 0).then(|| d.bytes / d.ios);
     step.read.as_ref().and_then(moved).or_else(|| step.write.as_ref().and_then(moved))

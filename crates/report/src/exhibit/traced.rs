@@ -1,30 +1,30 @@
-//! What the block layer saw, beside the load.
+//! Latencies in the block layer, compared with those of the workload.
 
 use super::{Exhibit, Shown};
 use iogauge_model::Histogram;
 use iogauge_model::result::{BlockTrace, StepResult, TracedRequests};
 
-/// What the block layer saw of a step, or of the answer of a search.
+/// The block layer's view of a step, or of the answer of a search.
 #[derive(Debug, Clone)]
 pub struct Traced<'a> {
     /// What was measured: `randread 8 KiB depth 16`.
     pub name: String,
-    /// Reads, writes and flushes, whichever there were.
+    /// Those of reads, writes and flushes that occurred.
     pub directions: Vec<TracedDirection<'a>>,
 }
 
-/// One direction of a load, as the load and as the block layer had it.
+/// One direction, as measured by the workload and in the block layer.
 #[derive(Debug, Clone, Copy)]
 pub struct TracedDirection<'a> {
     /// `read`, `write` or `sync`.
     pub word: &'static str,
-    /// Latencies of its I/Os, where they were kept.
+    /// Latencies of its I/Os, if they were kept.
     pub ios: Option<&'a Histogram>,
     pub requests: Option<&'a TracedRequests>,
 }
 
 impl Exhibit {
-    /// What the block layer saw, of each step or answer that was traced.
+    /// Returns the block layer's view of each step or answer that was traced.
     #[must_use]
     pub fn traced(&self) -> Vec<Traced<'_>> {
         if let Shown::Find(find) = &self.document {
@@ -44,7 +44,7 @@ fn traced<'a>(name: String, trace: &'a BlockTrace, ios: [Option<&'a Histogram>; 
         ios,
         requests: requests.as_ref(),
     });
-    // A direction that no request was made for has no device to stand beside.
+    // A direction without requests has nothing to compare with.
     Traced { name, directions: directions.filter(|d| d.requests.is_some()).collect() }
 }
 

@@ -1,6 +1,6 @@
-//! Runs as one HTML file: it works offline, without scripts, in light and dark, on paper, and from a
-//! telephone to a wide screen. Where scripts run, a small one tells values under the pointer and switches
-//! series.
+//! Runs as one HTML file. It works offline, without scripts, in light and dark mode, on paper, and on any
+//! screen from a phone to a wide monitor. If scripts run, a small one shows values under the pointer and
+//! switches series on and off.
 
 use crate::chart::{DARK, Ink, LIGHT, Theme, svg};
 use crate::exhibit::{Exhibit, Group, Shown};
@@ -11,10 +11,10 @@ use iogauge_model::Caveat;
 use iogauge_model::plain_text::shown;
 use std::fmt::Write;
 
-/// Version word of the file.
+/// Name and version of the format.
 pub const FORMAT: &str = "iogauge.html/1";
 
-/// Columns of the text of a run.
+/// Width of the text of a run, in columns.
 const COLUMNS: u16 = 90;
 
 #[derive(Template)]
@@ -25,15 +25,15 @@ struct Report<'a> {
     version: &'a str,
     style: String,
     script: &'a str,
-    /// True for groups of runs side by side.
+    /// True if groups of runs are shown side by side.
     beside: bool,
-    /// What was thinned for the sake of the file's size.
+    /// What was thinned to keep the file small.
     thinned: Option<String>,
     runs: Vec<Run>,
     panels: Vec<Drawn>,
 }
 
-/// A run's own section.
+/// The section of a run.
 struct Run {
     id: String,
     heading: String,
@@ -43,23 +43,23 @@ struct Run {
     text: String,
 }
 
-/// A panel's section.
+/// The section of a panel.
 struct Drawn {
     name: &'static str,
     title: &'static str,
     about: &'static str,
-    /// True for many figures side by side.
+    /// True if many figures are shown side by side.
     small: bool,
     groups: Vec<DrawnGroup>,
 }
 
-/// A group's figures of a panel, under its name where there are several.
+/// The figures of one group in a panel, under its name if there are several groups.
 struct DrawnGroup {
     name: String,
     figures: Vec<DrawnFigure>,
 }
 
-/// A figure in both widths, or in the narrow one where there are many.
+/// A figure in both widths, or only in the narrow one if there are many.
 struct DrawnFigure {
     title: String,
     description: String,
@@ -67,14 +67,14 @@ struct DrawnFigure {
     narrow: String,
 }
 
-/// From so many figures of a panel on each is small, beside others.
+/// If a panel has at least this many figures, they are small and shown side by side.
 const MANY: usize = 9;
 
-/// The file, with these panels. Several groups stand side by side where there is room. Takes some
-/// milliseconds for each run.
+/// Returns the file with these panels. Several groups are shown side by side if there is room. This takes a
+/// few milliseconds per run.
 ///
 /// # Errors
-/// Where it cannot be put together.
+/// Fails if the page cannot be rendered.
 pub fn page(
     groups: &[Group],
     panels: &[&Panel],
@@ -93,11 +93,11 @@ pub fn page(
         thinned: thinned(groups, &drawn),
         panels: drawn,
     };
-    // The page has no such characters of its own.
+    // The template itself contains no such characters.
     Ok(shown(&report.render()?).into_owned())
 }
 
-/// Says so where lines have fewer points since many runs share a page.
+/// Returns a note if lines have fewer points because many runs share a page.
 fn thinned(groups: &[Group], drawn: &[Drawn]) -> Option<String> {
     let runs = groups.iter().map(|group| group.exhibits.len()).max()?;
     let [points, of_few] = [runs, 1].map(panel::points_over_time);
@@ -120,14 +120,14 @@ fn drawn(panel: &Panel, groups: &[Group]) -> Option<Drawn> {
         let name = if groups.len() > 1 { group.name.clone() } else { String::new() };
         DrawnGroup { name, figures: figures(wide, narrow) }
     };
-    // A group that has nothing for a panel keeps its column: what is missing shows.
+    // A group that has nothing for a panel keeps its column, so that the gap is visible.
     let any = narrow.iter().any(|figures| !figures.is_empty());
     let groups = groups.iter().zip(narrow).map(group).collect();
     let Panel { name, title, about, .. } = *panel;
     any.then_some(Drawn { name, title, about, small, groups })
 }
 
-/// Figures in both widths, or where there is no wide one in the narrow one.
+/// Returns the figures in both widths, or only in the narrow one if there is no wide one.
 fn figures(wide: Vec<Figure>, narrow: Vec<Figure>) -> Vec<DrawnFigure> {
     let mut wide = wide.into_iter().map(|wide| svg::inline(&wide.scene, &wide.description, true));
     let figure = |narrow: Figure| {
@@ -172,7 +172,8 @@ fn run(exhibit: &Exhibit) -> Run {
     }
 }
 
-/// The style sheet: colours of both themes as properties, a class for each role, the layout.
+/// Returns the style sheet: the colours of both themes as properties, a class for each role, and the
+/// layout.
 fn style() -> String {
     let mut style = String::new();
     let colors = |theme: Theme| {

@@ -1,4 +1,5 @@
-//! What the block layer saw: the device's latencies beside those of the load, and whose time an I/O's is.
+//! Latencies in the block layer: those of the device compared with those of the workload, and how much of
+//! an I/O's time is the device's.
 
 use super::distribution::curves;
 use super::{Figure, Panel};
@@ -16,7 +17,7 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// A bar with its words above it.
+/// Height of a bar, and of a bar with its text above it.
 const BAR: f64 = 14.0;
 const ROW: f64 = 38.0;
 
@@ -51,7 +52,7 @@ fn figure(traced: &Traced<'_>, place: &str, width: f64) -> Option<Figure> {
     Some(Figure { title, description, scene })
 }
 
-/// Whole I/Os and requests of each direction.
+/// Returns the latencies of whole I/Os and of requests, for each direction.
 fn series<'a>(traced: &Traced<'a>) -> Vec<Latencies<'a>> {
     let mut series = Vec::new();
     for direction in &traced.directions {
@@ -72,7 +73,7 @@ fn device_name(word: &str) -> String {
     format!("{word}, device")
 }
 
-/// The share of the device in each direction that has one, in the ink of its line.
+/// Returns the device's share of the time in each direction for which it is known, in the ink of its line.
 fn shares<'a>(traced: &Traced<'a>, series: &[Latencies<'_>]) -> Vec<(&'static str, Ink, IoTime)> {
     let with_ink = |direction: &crate::exhibit::TracedDirection<'a>| {
         let io = direction.requests?.io?;
@@ -93,7 +94,7 @@ fn share_words(word: &str, io: &IoTime) -> String {
     )
 }
 
-/// Adds a bar below what is there.
+/// Adds a bar at the bottom.
 fn bar(scene: &mut Scene, word: &str, ink: Ink, io: &IoTime) {
     let top = scene.height;
     let left = 12.0;

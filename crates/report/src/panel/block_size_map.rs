@@ -1,4 +1,4 @@
-//! The block-size map: what each block size brings, and what it costs in latency.
+//! The block-size map: the throughput and latency of each block size.
 
 use super::map::{Map, Side};
 use super::{Figure, Panel};
@@ -21,17 +21,18 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// A bandwidth of at least this share of the largest one is as good: what the suite `blocksize` goes by.
+/// A bandwidth of at least this share of the largest counts as equal. The suite `blocksize` uses the same
+/// share.
 const AS_GOOD: f64 = 0.9;
-/// From so many depths on a picture is a map, and has no lines.
+/// A picture with at least this many queue depths is a map instead of lines.
 const MAP_DEPTHS: usize = 3;
-/// Share of the cells that a map needs.
+/// Minimum share of cells with values in a map.
 const MAP_FILLED: f64 = 0.6;
 
-/// Of more mixes than this only the ends have a picture each.
+/// If there are more mixes than this, only pure reads and pure writes have pictures.
 const MOST_MIXES: usize = 3;
 
-/// What tells one picture from another: where, order of the offsets, share of reads.
+/// What distinguishes pictures: place, order of the offsets, share of reads.
 type Key = (String, &'static str, u32);
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -48,7 +49,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     let mixes = |(place, order, _): &Key| {
         kinds.keys().filter(|(other, o, _)| other == place && o == order).count()
     };
-    // What lies between reads alone and writes alone is seen at once in the map of mixes.
+    // The map of mixes shows everything between pure reads and pure writes at once.
     let own = |key: &Key| matches!(key.2, 0 | 100) || mixes(key) <= MOST_MIXES;
     kinds
         .iter()
@@ -81,7 +82,7 @@ fn figure(
     Some(Figure { title, description, scene })
 }
 
-/// `random reads`, `sequential, 65 % reads`.
+/// Returns `random reads` or `sequential, 65 % reads`.
 fn kind(order: &str, read_percent: u32) -> String {
     match read_percent {
         100 => format!("{order} reads"),
@@ -90,14 +91,15 @@ fn kind(order: &str, read_percent: u32) -> String {
     }
 }
 
-/// Sizes of one depth, rising.
+/// The block sizes measured at one queue depth, rising.
 #[derive(Debug)]
 struct Line<'a> {
     queue_depth: u32,
     points: Vec<&'a Total>,
 }
 
-/// The depths at which several sizes were measured, as many as can be told apart, the least first.
+/// Returns the queue depths at which several sizes were measured, rising, at most as many as there are
+/// distinguishable inks.
 fn lines(cells: &BTreeMap<(u64, u64), Total>) -> Vec<Line<'_>> {
     let queue_depths: BTreeSet<u32> =
         cells.values().map(|total| total.access.queue_depth).collect();
@@ -109,14 +111,13 @@ fn lines(cells: &BTreeMap<(u64, u64), Total>) -> Vec<Line<'_>> {
     several.take(usize::from(Ink::SERIES)).collect()
 }
 
-/// The smallest size of a line from which on all bring about as many bytes as any.
+/// Returns the smallest size of a line from which on all bandwidths are about as large as the largest.
 fn saturated_from(line: &Line<'_>) -> Option<u64> {
     let most = line.points.iter().map(|total| total.bytes_per_sec).fold(0.0, f64::max);
     let full = line.points.iter().rev().take_while(|t| t.bytes_per_sec >= AS_GOOD * most);
     full.last().map(|total| total.access.block_bytes)
 }
 
-/// One of the three plots.
 struct Plot {
     title: &'static str,
     label: fn(f64) -> String,
@@ -176,7 +177,7 @@ fn name(line: &Line<'_>) -> String {
     format!("{} outstanding", line.queue_depth)
 }
 
-/// From where larger blocks bring no more bytes, at the largest depth.
+/// Marks the size from which on larger blocks do not increase the bandwidth, at the largest queue depth.
 fn saturation(
     scene: &mut Scene,
     lines: &[Line<'_>],
@@ -228,7 +229,7 @@ fn one(
         let (x, y) = (at(best), y.at((plot.of)(best)));
         scene.add(Mark::Dot { x, y, radius: 4.5, fill: Ink::Good, tip: None });
         let text = (plot.label)((plot.of)(best));
-        // Beside the dot, on the side that has more room.
+        // Next to the dot, on the side with more space.
         let left = x > frame.x + frame.width / 2.0;
         let (x, anchor) = if left { (x - 8.0, Anchor::End) } else { (x + 8.0, Anchor::Start) };
         let below = y < frame.y + 12.0;

@@ -1,4 +1,4 @@
-//! The capacity curve: latency against I/Os per second, the limit, the answer.
+//! The capacity curve: latency against IOPS, with the limit and the answer.
 
 mod together;
 
@@ -23,7 +23,7 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// Which figure of a point.
+/// Selects a figure of a point.
 type Figured = fn(&LatencySummary) -> f64;
 
 /// Lines of the curve.
@@ -48,7 +48,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     together(&drawn, width).into_iter().chain(alone).collect()
 }
 
-/// The curves in one picture, where there are several that it can hold.
+/// Draws the curves in one picture, if there are several and not too many.
 fn together(drawn: &[(&Exhibit, Capacity<'_>)], width: f64) -> Option<Figure> {
     let (_, first) = drawn.first()?;
     let alike = drawn.iter().all(|(_, capacity)| capacity.terms == first.terms);
@@ -128,7 +128,7 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
     scene
 }
 
-/// Why the search ended there, below everything.
+/// Writes below everything why the search ended.
 fn ending(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame) {
     const LINE: f64 = 15.0;
     for line in wrapped(&why(capacity), Text::SIZE, frame.width) {
@@ -138,7 +138,7 @@ fn ending(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame) {
     }
 }
 
-/// The stop reason as a sentence.
+/// Returns the stop reason as a sentence.
 fn why(capacity: &Capacity<'_>) -> String {
     let reason = stop_reason(capacity.answer, capacity.terms);
     let mut letters = reason.chars();
@@ -146,13 +146,13 @@ fn why(capacity: &Capacity<'_>) -> String {
     format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }
 
-/// A limit in the words of what was measured: `mean <= 10 ms`, `commit:mean <= 10 ms`.
+/// Returns a limit in the terms for what was measured: `mean <= 10 ms`, `commit:mean <= 10 ms`.
 fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
     let own = limit.statistic();
     limit.to_string().replacen(&own, &capacity.terms.words.statistic(limit), 1)
 }
 
-/// The limits by name, at the left above their lines, or below; those of one bound together.
+/// Labels the limits on the left, above or below their lines. Limits with the same bound share a label.
 fn limits(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
     let mut named: Vec<(u64, Vec<String>)> = Vec::new();
     for limit in &*capacity.limits {
@@ -170,7 +170,8 @@ fn limits(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame
     }
 }
 
-/// Depths along the curve of means, as far as there is room: the last one first, and the answer's.
+/// Labels queue depths along the curve of means if there is space, beginning with the last one and the
+/// answer's.
 fn queue_depths(
     scene: &mut Scene,
     labels: &mut Labels,
@@ -208,7 +209,7 @@ fn queue_depths(
     }
 }
 
-/// The knee as an upright line.
+/// Draws the knee as a vertical line.
 fn knee(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, x: Scale) {
     let Some(knee) = capacity.knee.filter(|knee| knee.queue_depth < capacity.answer.queue_depth)
     else {
@@ -223,7 +224,7 @@ fn knee(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: 
     labels.put(scene, &[form(-4.0, Anchor::End), form(4.0, Anchor::Start)]);
 }
 
-/// The answer with its interval.
+/// Draws the answer with its interval.
 fn answer(
     scene: &mut Scene,
     labels: &mut Labels,
@@ -237,7 +238,7 @@ fn answer(
         return;
     }
     let (at, high) = (x.at(answer.iops.mean), y.at(answer.latency_ns.mean));
-    // An answer of few windows can have an interval that is wider than the plot.
+    // An answer from few windows can have an interval that is wider than the plot.
     let [left, right] = frame.xs();
     let [low_end, high_end] = answer.iops.ci95.map(|end| x.at(end).clamp(left, right));
     scene.line([(at, high), (at, frame.y + frame.height)], Stroke::solid(Ink::Good, 1.0));

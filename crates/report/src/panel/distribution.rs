@@ -1,4 +1,4 @@
-//! The distribution of latencies: how many took at most so long, and the tail by nines.
+//! The distribution of latencies: the cumulative share, and the tail with an axis that counts nines.
 
 mod named;
 
@@ -19,9 +19,9 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// Most series in one picture; more cannot be told apart.
+/// Maximum number of series in one picture. More cannot be distinguished.
 const MOST: usize = Ink::SERIES as usize;
-/// Places of a line.
+/// Number of points of a line.
 const PLACES: usize = 160;
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -64,7 +64,7 @@ fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
     Figure { title, description, scene: curves(series, width) }
 }
 
-/// The share of I/Os by latency, the tail by nines, and the names of [`MOST`] series at most.
+/// Draws the cumulative share by latency, the tail by nines, and the names of at most [`MOST`] series.
 pub(super) fn curves(series: &[Latencies<'_>], width: f64) -> Scene {
     let narrow = width < 600.0;
     let plot_width = if narrow { width } else { width / 2.0 };
@@ -89,7 +89,7 @@ pub(super) fn curves(series: &[Latencies<'_>], width: f64) -> Scene {
     scene
 }
 
-/// The share of I/Os that took at most so long.
+/// Draws the share of I/Os that took at most a given time.
 fn shares(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]: [f64; 2]) {
     let x = Scale::log(least, most, frame.xs());
     let y = Scale::linear([0.0, 100.0], frame.ys());
@@ -118,13 +118,13 @@ fn shares(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, mos
     hover(scene, frame, points.collect());
 }
 
-/// Percent of the I/Os that took at most so long.
+/// Returns the percentage of I/Os that took at most `ns`.
 fn share(latencies: &Latencies<'_>, ns: f64) -> f64 {
     let below = latencies.histogram.count_at_or_below(ns as u64);
     below as f64 / latencies.histogram.count() as f64 * 100.0
 }
 
-/// Percentiles by their nines: each unit leaves a tenth of the I/Os.
+/// Draws percentiles by nines: each unit of the axis leaves a tenth of the I/Os.
 fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]: [f64; 2]) {
     let longest = series.iter().map(|s| s.histogram.count()).max().unwrap_or(1) as f64;
     let nines = longest.max(10.0).log10();
@@ -136,7 +136,7 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
     let axis = Axis { scale: x, title: "percentile", label: &label, ticks: nines as usize + 1 };
     frame.horizontal(scene, &axis);
     for (number, latencies) in (0..).zip(series) {
-        // Beyond a single I/O, the slowest, there is nothing.
+        // A line ends at the slowest I/O; a share of less than one I/O does not exist.
         let own = nines_of(&latencies.histogram);
         let steps = (0..=PLACES).map(|step| nines * step as f64 / PLACES as f64);
         let points = steps.take_while(|unit| *unit < own).chain([own]).map(|unit| {
@@ -156,12 +156,12 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
     hover(scene, frame, points.collect());
 }
 
-/// The nines of the slowest of all: those of a share of one I/O.
+/// Returns the nines of the slowest I/O, where the remaining share is one I/O.
 fn nines_of(histogram: &Histogram) -> f64 {
     (histogram.count().max(1) as f64).log10()
 }
 
-/// What all but such a share took at most; from a share of one I/O on the slowest.
+/// Returns the percentile with these nines, or the maximum if less than one I/O is slower.
 fn percentile(histogram: &Histogram, nines: f64) -> f64 {
     if nines >= nines_of(histogram) {
         return histogram.max_ns() as f64;
@@ -169,7 +169,7 @@ fn percentile(histogram: &Histogram, nines: f64) -> f64 {
     histogram.percentile_ns((1.0 - 10f64.powf(-nines)) * 100.0) as f64
 }
 
-/// `90 %`, `99 %`, `99.9 %`.
+/// Formats nines as `90 %`, `99 %`, `99.9 %`.
 fn percent_of(nines: f64) -> String {
     let digits = (nines.ceil() as usize).saturating_sub(2);
     format!("{:.digits$} %", (1.0 - 10f64.powf(-nines)) * 100.0)

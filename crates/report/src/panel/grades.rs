@@ -1,4 +1,4 @@
-//! A report card: marks for the latencies that matter to a database, and for how they scale.
+//! A report card: grades for the latencies that matter to a database, and for how they scale.
 
 use super::{Figure, Panel};
 use crate::chart::{Anchor, Ink, Mark, Scene, Text, latency_ns, wrapped};
@@ -15,26 +15,26 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// Marks, the best first; one more than there are bounds.
+/// Grades, best first; one more than there are bounds.
 const MARKS: [&str; 8] = ["A+", "A", "A-", "B", "B-", "C", "C-", "D"];
-/// Upper bounds of the marks for scaling.
+/// Upper bounds of the grades for scaling.
 const SCALING: [f64; 7] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.9];
 
 /// A test that is graded.
 #[derive(Debug)]
 struct Subject {
-    /// Size of the blocks, and what is done with them.
+    /// Block size, and kind of I/O.
     name: [&'static str; 2],
     test: &'static str,
-    /// True where it is about writes that wait for the medium.
+    /// True if the subject is writes that wait for the medium.
     is_synchronous: bool,
     size_bytes: u64,
     users: [u32; 2],
-    /// Upper bounds of the marks for latency, in milliseconds.
+    /// Upper bounds of the grades for latency, in milliseconds.
     bounds_ms: [f64; 7],
 }
 
-/// The table of all of them.
+/// All subjects.
 const SUBJECTS: [Subject; 4] = [
     Subject {
         name: ["8k", "random reads"],
@@ -73,40 +73,40 @@ const SUBJECTS: [Subject; 4] = [
 /// A figure of a sample, in nanoseconds.
 type Figured = fn(&Sample) -> Option<f64>;
 
-/// What is graded of each.
+/// The figures that are graded.
 const FIGURES: [(&str, Figured); 3] = [
     ("mean", |sample| sample.row.latency.map(|latency| latency.mean_ns)),
     ("95 %", |sample| sample.row.percentiles_ns[0].map(|ns| ns as f64)),
     ("99 %", |sample| sample.row.percentiles_ns[1].map(|ns| ns as f64)),
 ];
 
-/// A figure with its mark.
+/// A figure with its grade.
 #[derive(Debug, Clone, PartialEq)]
 struct Graded {
     mark: usize,
     words: String,
 }
 
-/// Said where nothing tells whether writes waited.
+/// Printed if it is unknown whether writes waited for the medium.
 const UNTOLD: &str = "These results do not show whether each write was synced.";
-/// Said where writes did not wait.
+/// Printed if writes did not wait for the medium.
 const REFUSED: &str = "Writes that do not wait for the medium have no marks. Use --sync=dsync to make them wait; a \
                        flush after a write (--fsync) is not part of its latency.";
 
-/// The marks of one test: of latency, and of scaling, for each of [`FIGURES`].
+/// The grades of one subject for latency and scaling, for each of [`FIGURES`].
 #[derive(Debug)]
 struct Row {
     subject: &'static Subject,
     latency: [Option<Graded>; 3],
     scaling: [Option<Graded>; 3],
-    /// True where nothing tells whether writes that have marks waited for the medium.
+    /// True if it is unknown whether the graded writes waited for the medium.
     is_untold: bool,
-    /// True for each number of users that has no marks, as its writes did not wait.
+    /// For each number of users, true if there are no grades because the writes did not wait.
     refused: [bool; 2],
 }
 
 impl Row {
-    /// `1k synchronous writes`.
+    /// Returns a name like `1k synchronous writes`.
     fn name(&self) -> String {
         let [size, kind] = self.subject.name;
         match (self.subject.is_synchronous, self.refused[0], self.is_untold) {
@@ -134,7 +134,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     places.into_iter().filter_map(figure).collect()
 }
 
-/// Its marks, where it was measured.
+/// Returns the grades of a subject if it was measured.
 fn row(subject: &'static Subject, samples: &[Sample]) -> Option<Row> {
     let of_users = |users: u32| {
         let measured = || {
@@ -172,19 +172,19 @@ fn row(subject: &'static Subject, samples: &[Sample]) -> Option<Row> {
     is_shown.then_some(Row { subject, latency, scaling, is_untold, refused })
 }
 
-/// The place of a value in [`MARKS`].
+/// Returns the index of a value's grade in [`MARKS`].
 fn mark(value: f64, bounds: &[f64; 7]) -> usize {
     bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len())
 }
 
-/// What is to be said of rows whose writes are not known to have waited for the medium.
+/// Returns notes on rows whose writes are not known to have waited for the medium.
 fn notes(rows: &[Row]) -> Vec<&'static str> {
     let untold = rows.iter().any(|row| row.is_untold).then_some(UNTOLD);
     let refused = rows.iter().any(|row| row.refused.contains(&true)).then_some(REFUSED);
     untold.into_iter().chain(refused).collect()
 }
 
-/// What a mark looks like: as latencies do, from fast to slow.
+/// Returns the colour of a grade: that of a latency bucket, from fast to slow.
 fn ink(mark: usize) -> Ink {
     const INKS: [u8; MARKS.len()] = [4, 5, 6, 7, 8, 9, 10, 12];
     Ink::Bucket(INKS[mark.min(INKS.len() - 1)])
@@ -237,7 +237,7 @@ fn scene(rows: &[Row], width: f64) -> Scene {
     scene
 }
 
-/// One mark: its letter and its figure, on a stripe of its colour.
+/// Draws one grade: its letter and its figure on a stripe of its colour.
 fn draw_mark(scene: &mut Scene, [x, y, width, height]: [f64; 4], graded: Option<&Graded>) {
     let (letter, words, stripe) = match graded {
         Some(graded) => (MARKS[graded.mark], graded.words.as_str(), ink(graded.mark)),

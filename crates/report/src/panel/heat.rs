@@ -1,10 +1,11 @@
-//! Heat maps of latency: time from left to right, latency upwards, in shades the share of an interval's I/Os.
+//! Heat maps of latency: time from left to right, latency upwards; the shade is the share of an interval's
+//! I/Os.
 
 use crate::chart::{Ink, Mark, Scale, Stroke};
 use iogauge_model::result::{LATENCY_BANDS, LatencyBands, latency_band_low_ns};
 
-/// The largest share of each shade, in percent, with its words. Nearly logarithmic: what is rare is what
-/// such a map is looked at for.
+/// The largest share of each shade, in percent, with its legend. The steps are nearly logarithmic, because
+/// rare I/Os are what such a map should reveal.
 const SHADES: [(f64, &str); Ink::HEATS as usize] = [
     (0.1, "up to 0.1 % of the I/Os of an interval"),
     (1.0, "1 %"),
@@ -19,12 +20,12 @@ const SHADES: [(f64, &str); Ink::HEATS as usize] = [
 pub struct Column {
     begin: f64,
     end: f64,
-    /// Bands that have I/Os, each with its shade.
+    /// The bands that contain I/Os, each with its shade.
     shades: Vec<(usize, u8)>,
 }
 
 impl Column {
-    /// The interval between two times.
+    /// Returns the column of the interval between two times.
     pub fn of(bands: &LatencyBands, begin: f64, end: f64) -> Self {
         let all = bands.count() as f64;
         let shade = |count: u64| {
@@ -36,7 +37,8 @@ impl Column {
     }
 }
 
-/// The least and the greatest latency of a band, as it is drawn: a logarithmic axis knows no 0, and ends.
+/// Returns the lowest and highest latency of a band as drawn. A logarithmic axis has no 0 and needs an
+/// upper end.
 fn edges_ns(band: usize) -> [f64; 2] {
     let low = |band| latency_band_low_ns(band) as f64;
     match band {
@@ -46,20 +48,20 @@ fn edges_ns(band: usize) -> [f64; 2] {
     }
 }
 
-/// Ends of the axis of latency; `None` where no column has an I/O.
+/// Returns the ends of the latency axis; `None` if no column has an I/O.
 pub fn ends_ns(columns: &[Column]) -> Option<[f64; 2]> {
     let bands = || columns.iter().flat_map(|column| &column.shades).map(|(band, _)| *band);
     Some([edges_ns(bands().min()?)[0], edges_ns(bands().max()?)[1]])
 }
 
-/// The map as one line for each shade, as thick as a band is high: neighbours of one shade are one stroke of
-/// it, so that a long run takes little room.
+/// Draws the map as one line per shade, as thick as a band is high. Adjacent columns of one shade form one
+/// stroke, so that a long run takes little space in the file.
 pub fn marks(columns: &[Column], x: Scale, y: Scale) -> Vec<Mark> {
     let Some([least, most]) = ends_ns(columns) else { return Vec::new() };
-    // Bands are equally high on a logarithmic axis; a little more closes the seams between them.
+    // On a logarithmic axis, all bands have the same height. The addition closes the seams between them.
     let height = (y.at(least) - y.at(least * 2f64.sqrt())).abs() + 0.3;
     let mut lines: Vec<Vec<Option<(f64, f64)>>> = vec![Vec::new(); SHADES.len()];
-    // Columns of some width end at whole pixels: sharper, and in fewer letters.
+    // Wide columns end at whole pixels, which is sharper and shorter.
     let widths = || columns.iter().map(|column| x.at(column.end) - x.at(column.begin));
     let is_wide =
         widths().sum::<f64>() > 6.0 * columns.len() as f64 && widths().all(|px| px >= 1.0);
@@ -84,7 +86,7 @@ pub fn marks(columns: &[Column], x: Scale, y: Scale) -> Vec<Mark> {
         .collect()
 }
 
-/// Stretches of time in which a band keeps its shade.
+/// Returns the periods in which a band keeps its shade.
 fn strokes(columns: &[Column], band: usize) -> Vec<(f64, f64, u8)> {
     let mut strokes: Vec<(f64, f64, u8)> = Vec::new();
     for column in columns {
@@ -92,7 +94,7 @@ fn strokes(columns: &[Column], band: usize) -> Vec<(f64, f64, u8)> {
             continue;
         };
         let (_, shade) = column.shades[found];
-        // Ends of intervals are sums of their lengths, and off in the last digits.
+        // Ends of intervals are sums of their lengths and differ in the last digits.
         let near = (column.end - column.begin) * 0.01;
         match strokes.last_mut() {
             Some((_, end, same)) if *same == shade && (column.begin - *end).abs() <= near => {
@@ -104,7 +106,7 @@ fn strokes(columns: &[Column], band: usize) -> Vec<(f64, f64, u8)> {
     strokes
 }
 
-/// What the shades mean.
+/// Returns the legend of the shades.
 pub fn legend() -> [(Ink, &'static str); SHADES.len()] {
     std::array::from_fn(|shade| (Ink::Heat(shade as u8), SHADES[shade].1))
 }

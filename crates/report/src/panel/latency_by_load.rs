@@ -1,7 +1,7 @@
-//! Latency by load in three parts: how latencies spread, how the mean grows, what it brings.
+//! Latency by load in three parts: the spread of latencies, the growth of the mean, and the throughput.
 //!
-//! The form is the one database administrators know from scripts around fio: logarithmic latencies with
-//! their histograms above, the mean and how it scales in the middle, throughput below.
+//! Database administrators know this form from scripts around fio: logarithmic latencies with histograms
+//! above, the mean and its scaling in the middle, throughput below.
 
 mod parts;
 
@@ -23,27 +23,26 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// One load of a figure.
 #[derive(Debug, Clone, PartialEq)]
 struct Load {
-    /// Its word on the axis.
+    /// Its label on the axis.
     word: String,
-    /// How much it is, to tell growth by.
+    /// Its value on the axis, for the computation of growth.
     amount: f64,
     sample: Sample,
-    /// Percent of the I/Os in each bucket of [`FINE`]; `None` where it is not known.
+    /// Percentage of the I/Os in each bucket of [`FINE`]; `None` if unknown.
     shares: Option<[f64; FINE.len()]>,
 }
 
-/// What grows along the axis of a figure. Where several differ, the one with the most values does; of as many
-/// the first of these.
+/// What varies along the axis of a figure. If several things vary, the one with the most values is chosen;
+/// if equal, the first in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Along {
-    /// I/Os per second that were asked for.
+    /// Requested I/Os per second.
     Rate,
-    /// Processes at work.
+    /// Number of processes.
     Users,
-    /// I/Os outstanding.
+    /// Queue depth.
     Depth,
     Size,
 }
@@ -61,7 +60,7 @@ impl Along {
         }
     }
 
-    /// How much of it a load has, with the word for it; `None` where that is not known.
+    /// Returns a sample's value along this axis, and its label; `None` if unknown.
     fn of(self, sample: &Sample) -> Option<(f64, String)> {
         match self {
             Self::Rate => sample.rate_iops.map(|rate| (rate, count(rate))),
@@ -71,8 +70,8 @@ impl Along {
         }
     }
 
-    /// What a load has beside what goes along this axis, in order and in words; of what is not named as it is all
-    /// alike, the order alone.
+    /// Returns the other properties of a sample: as sort keys, and in words. A property that is the same in
+    /// all samples has no words, only a key.
     fn rest(self, sample: &Sample, differ: Differ) -> (Vec<u64>, String) {
         let queue_depth = sample.queue_depth;
         let users = sample.row.users.filter(|_| differ.users);
@@ -80,7 +79,7 @@ impl Along {
         let (size, size_word) = Self::Size.of(sample).unwrap_or_default();
         let outstanding = match (self, sample.rate_iops) {
             (Self::Depth, _) => (0, None),
-            // What an offered rate has outstanding follows from it, up to so many.
+            // The queue depth of an offered rate results from the rate; only its upper bound is given.
             (_, Some(_)) => (
                 queue_depth,
                 differ.queue_depths.then(|| format!("at most {queue_depth} outstanding")),
@@ -111,7 +110,7 @@ impl Along {
     }
 }
 
-/// What the samples of a test have several of.
+/// The properties in which the samples of a test differ.
 #[derive(Debug, Clone, Copy)]
 struct Differ {
     users: bool,
@@ -119,7 +118,7 @@ struct Differ {
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    // An offered rate and a number of outstanding I/Os are different kinds of load.
+    // Open-loop and closed-loop samples are different kinds of load.
     let mut tests: BTreeMap<(String, String, bool), Vec<Sample>> = BTreeMap::new();
     for sample in exhibits.iter().flat_map(Exhibit::samples) {
         if sample.row.latency.is_some() {
@@ -142,8 +141,9 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Samples of one test as series: along what differs most, one for each combination of the rest. Those that stand
-/// alone there are series along what differs among them, and at last one load each.
+/// Splits the samples of one test into series: along what varies most, one for each combination of the
+/// other properties. The samples left over form series along what varies among them; the last ones form
+/// series of a single load.
 fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
     let users: BTreeSet<Option<u32>> = samples.iter().map(|sample| sample.row.users).collect();
     let queue_depths: BTreeSet<u32> = samples.iter().map(|sample| sample.queue_depth).collect();
@@ -178,7 +178,7 @@ fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
     series
 }
 
-/// Samples by what they have beside what goes along an axis.
+/// Groups samples by the properties that do not vary along the axis.
 fn by_rest(along: Along, samples: Vec<Sample>, differ: Differ) -> Vec<(String, Vec<Sample>)> {
     let mut all: BTreeMap<(Vec<u64>, String), Vec<Sample>> = BTreeMap::new();
     for sample in samples {
@@ -187,7 +187,7 @@ fn by_rest(along: Along, samples: Vec<Sample>, differ: Differ) -> Vec<(String, V
     all.into_iter().map(|((_, rest), samples)| (rest, samples)).collect()
 }
 
-/// Samples by rising load; of the same load the last one.
+/// Returns samples by rising load. If a load occurs repeatedly, the last sample counts.
 fn loads(along: Along, samples: &[Sample]) -> Vec<Load> {
     let mut loads: Vec<Load> = Vec::new();
     for sample in samples {
@@ -211,13 +211,13 @@ impl Load {
         self.sample.row.latency.map_or(0.0, |latency| latency.mean_ns)
     }
 
-    /// Bytes per second, or I/Os.
+    /// Returns bytes per second, or else I/Os per second.
     fn throughput(&self, in_bytes: bool) -> f64 {
         let row = &self.sample.row;
         row.bytes_per_sec.filter(|_| in_bytes).unwrap_or(row.iops)
     }
 
-    /// What the growth of the mean since the load before is drawn in.
+    /// Returns the ink for the change of the mean since the previous load.
     fn growth_ink(&self, before: &Self, in_bytes: bool) -> Ink {
         match () {
             () if self.scaling(before) < 0.0 => Ink::Fell,
@@ -226,13 +226,13 @@ impl Load {
         }
     }
 
-    /// How the mean scales since the load before.
+    /// Returns how the mean scales since the previous load.
     fn scaling(&self, before: &Self) -> f64 {
         super::scaling([before.mean_ns(), self.mean_ns()], [before.amount, self.amount])
     }
 }
 
-/// Whether throughput is told in bytes: where they are known of all loads.
+/// Returns true if throughput is shown in bytes, which requires that they are known for all loads.
 fn in_bytes(loads: &[Load]) -> bool {
     loads.iter().all(|load| load.sample.row.bytes_per_sec.is_some())
 }
@@ -261,7 +261,8 @@ fn scene(along: Along, loads: &[Load], width: f64) -> Scene {
     scene
 }
 
-/// The one legend: what occurs of lines, bands, backgrounds, bars, and buckets, each as opaque as it is drawn.
+/// Returns the legend: the lines, bands, backgrounds, bars and buckets that occur, with the opacity used in
+/// the picture.
 fn entries(loads: &[Load]) -> Vec<((Ink, f64), String)> {
     let any = |of: &dyn Fn(&Load) -> bool| loads.iter().any(of);
     let share = |range: std::ops::Range<usize>| {
@@ -300,7 +301,7 @@ fn entries(loads: &[Load]) -> Vec<((Ink, f64), String)> {
     fixed.chain(buckets).collect()
 }
 
-/// A bucket by its upper bound in nanoseconds.
+/// Returns the label of a bucket with this upper bound in nanoseconds.
 fn bucket_word(bound: Option<u64>) -> String {
     bound.map_or("slower".to_owned(), |bound| format!("< {}", latency_ns(bound as f64)))
 }
@@ -341,7 +342,7 @@ mod tests {
         }
     }
 
-    /// Each figure's name, axis, and loads.
+    /// Returns the name, the axis and the load labels of each figure.
     fn figures(samples: Vec<Sample>) -> Vec<(String, Along, Vec<String>)> {
         let words = |loads: Vec<Load>| loads.into_iter().map(|load| load.word).collect();
         let split = split(samples).into_iter();
@@ -377,7 +378,7 @@ mod tests {
             figure("32 outstanding", Along::Size, &words),
         ];
         assert_eq!(figures(samples.collect()), expected);
-        // What stands alone beside a series has a figure of its own, in the order of sizes.
+        // A single sample next to a series has its own figure, in the order of sizes.
         let mut samples = vec![sample(1, 1, 1 << 20, None), sample(1, 1, 128 << 10, None)];
         samples.extend([1, 8, 16].map(|users| sample(users, 1, 8192, None)));
         let expected = [
@@ -392,7 +393,7 @@ mod tests {
         let rates = [2000.0, 500.0, 8000.0];
         let samples = rates.map(|rate| sample(1, 512, 4096, Some(rate))).to_vec();
         assert_eq!(figures(samples), [figure("4K", Along::Rate, &["500", "2000", "8000"])]);
-        // What goes along another axis keeps its rates apart, and what bounds them.
+        // Along another axis, rates are kept apart, and so are their bounds.
         let sizes = [4096, 8192, 16_384].iter();
         let samples =
             sizes.flat_map(|size| [500.0, 2000.0].map(|r| sample(1, 512, *size, Some(r))));

@@ -1,4 +1,5 @@
-//! Maps: I/Os per second, bandwidth and latency of loads that differ in two dimensions, a cell for each.
+//! Maps of IOPS, bandwidth and latency for workloads that differ in two dimensions, with a cell for each
+//! workload.
 
 use crate::chart::{
     Anchor, Hover, HoverPoint, Ink, Mark, Scene, Stroke, Text, bytes_per_sec, count, latency_ns,
@@ -9,19 +10,19 @@ use crate::exhibit::Total;
 use crate::terminal::listed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A dimension: its title, and each value with its word, in order.
+/// A dimension: its title, and its values with their labels, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
     pub title: &'static str,
     pub values: Vec<(u64, String)>,
 }
 
-/// Loads by column and row.
+/// Workloads by column and row.
 #[derive(Debug)]
 pub struct Map<'a> {
     pub columns: Side,
     pub rows: Side,
-    /// By the values of both sides, the column's first.
+    /// Keys are the value of the column and that of the row.
     pub cells: BTreeMap<(u64, u64), &'a Total>,
 }
 
@@ -30,7 +31,7 @@ struct Shown {
     title: &'static str,
     of: fn(&Total) -> f64,
     ink: fn(u8) -> Ink,
-    /// The unit of a whole map, from its least value: its word, and what a value is divided by.
+    /// Returns the unit of a whole map, given its smallest value: its name and the divisor.
     unit: fn(f64) -> (&'static str, f64),
 }
 
@@ -55,28 +56,28 @@ const SHOWN: [Shown; 3] = [
     },
 ];
 
-/// Room left of cells for the words of rows, and above them for both titles and the words of columns.
+/// Space left of the cells for the row labels, and above them for both titles and the column labels.
 const LEFT: f64 = 44.0;
 const ABOVE: f64 = 46.0;
 /// Height of a row.
 const ROW: f64 = 24.0;
-/// Least width of a map of its own beside others.
+/// Minimum width of a map next to others.
 const BESIDE: f64 = 290.0;
-/// A bandwidth of at least this share of another one is as much.
+/// A bandwidth of at least this share of another counts as equal.
 const AS_MANY: f64 = 0.99;
-/// What a load breaks where loads have different limits.
+/// What a workload violates if workloads have different limits.
 const OWN_LIMIT: &str = "its own limit";
-/// Letters of cells, where they fit.
+/// Text sizes of cells, from the largest; the first that fits is used.
 const LETTERS: [f64; 3] = [11.0, 10.0, 9.0];
 
 impl Side {
-    /// Sizes of blocks.
+    /// Creates a dimension of block sizes.
     pub fn sizes(sizes: BTreeSet<u64>) -> Self {
         let values = sizes.into_iter().map(|bytes| (bytes, size_word(bytes))).collect();
         Self { title: "block size", values }
     }
 
-    /// I/Os outstanding.
+    /// Creates a dimension of queue depths.
     pub fn queue_depths(queue_depths: BTreeSet<u64>) -> Self {
         let values = queue_depths
             .into_iter()
@@ -87,7 +88,7 @@ impl Side {
 }
 
 impl<'a> Map<'a> {
-    /// Share of the cells that were measured.
+    /// Returns the share of the cells that were measured.
     pub fn filled(&self) -> f64 {
         let cells = self.columns.values.len() * self.rows.values.len();
         self.cells.len() as f64 / cells.max(1) as f64
@@ -97,8 +98,9 @@ impl<'a> Map<'a> {
         self.cells.get(&(column, row)).copied()
     }
 
-    /// The load that moves the most bytes while its limits hold; of those that move as many the one whose I/Os
-    /// take the least. `None` also where loads have different limits: none is the best of what was asked.
+    /// Returns the workload that moves the most bytes while its limits hold; among equals, the one with the
+    /// lowest mean latency. Returns `None` also if workloads have different limits, because then no single
+    /// answer fits all of them.
     pub fn best(&self) -> Option<&'a Total> {
         self.limits()?;
         let within = || self.cells.values().copied().filter(|total| total.within);
@@ -107,14 +109,14 @@ impl<'a> Map<'a> {
         as_many.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))
     }
 
-    /// The limits that all cells have; `None` where they differ.
+    /// Returns the limits that all cells share; `None` if they differ.
     pub fn limits(&self) -> Option<String> {
         let mut words = self.cells.values().map(|total| limits(total));
         let first = words.next()?;
         words.all(|other| other == first).then_some(first)
     }
 
-    /// The maps, beside each other where there is room.
+    /// Draws the maps next to each other if there is space.
     pub fn draw(&self, width: f64) -> Scene {
         let beside = ((width / BESIDE) as usize).clamp(1, SHOWN.len());
         let high = ABOVE + ROW * self.rows.values.len() as f64 + 12.0;
@@ -170,7 +172,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The words of the columns, as far as they do not touch.
+    /// Draws the column labels, skipping some if they would touch.
     fn columns(&self, scene: &mut Scene, width: f64, place: &dyn Fn(usize) -> (f64, f64)) {
         let widest = self.columns.values.iter().map(|(_, word)| width_of(word, Text::SIZE));
         let every = ((widest.fold(0.0, f64::max) + 4.0) / width.max(1.0)).ceil().max(1.0) as usize;
@@ -206,7 +208,8 @@ impl<'a> Map<'a> {
     }
 }
 
-/// The level of a value between the ends of a map: by ratios, as loads differ by those.
+/// Returns the level of a value between the ends of a map. Levels are logarithmic because workloads differ
+/// by factors.
 fn level(value: f64, [least, most]: [f64; 2]) -> u8 {
     let share =
         if most > least { (value.max(least) / least).ln() / (most / least).ln() } else { 0.5 };
@@ -214,12 +217,12 @@ fn level(value: f64, [least, most]: [f64; 2]) -> u8 {
     (level as u8).min(Ink::LEVELS - 1)
 }
 
-/// Up to four letters and a point.
+/// Formats a value with at most four characters and a decimal point.
 fn words(value: f64) -> String {
     if value >= 1000.0 { count(value) } else { short(value) }
 }
 
-/// The limits a load is judged by, in words.
+/// Returns the limits of a workload as text.
 fn limits(total: &Total) -> String {
     let mut words: Vec<String> = total.limits.iter().map(ToString::to_string).collect();
     words.sort();

@@ -1,4 +1,4 @@
-//! The mix map: what reads and writes come to together, from writes alone to reads alone.
+//! The mix map: the combined throughput of reads and writes, from pure writes to pure reads.
 
 use super::map::{Map, Side};
 use super::{Figure, Panel, listed};
@@ -18,13 +18,13 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// Fewer cells are no map.
+/// Minimum number of cells of a map.
 const LEAST_CELLS: usize = 3;
 
-/// What tells one picture from another: where, order of the offsets, and what the rows have in common.
+/// What distinguishes pictures: place, order of the offsets, and what the rows have in common.
 type Key = (String, &'static str, u64);
 
-/// Cells by share of reads and row; of the same load the last one.
+/// Cells by share of reads and row. If a workload was measured repeatedly, the last result counts.
 type Cells = BTreeMap<(u64, u64), Total>;
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -50,7 +50,8 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     sizes.chain(queue_depths).collect()
 }
 
-/// Takes out the loads that have one block size at their depth: they differ by depth, if at all.
+/// Moves out the workloads that have a single block size at their queue depth: they can differ only in
+/// queue depth.
 fn by_size(by_depth: &mut BTreeMap<Key, Cells>) -> BTreeMap<Key, Cells> {
     let mut by_size: BTreeMap<Key, Cells> = BTreeMap::new();
     by_depth.retain(|(place, order, queue_depth), cells| {
@@ -75,7 +76,7 @@ fn figure(
 ) -> Option<Figure> {
     let mixes: BTreeSet<u64> = cells.keys().map(|(read_percent, _)| *read_percent).collect();
     let in_rows: BTreeSet<u64> = cells.keys().map(|(_, row)| *row).collect();
-    // Mixes that stand in no row together are of different loads.
+    // Mixes that never share a row belong to different workloads.
     let compares = cells.len() > in_rows.len();
     if !compares || cells.len() < LEAST_CELLS {
         return None;

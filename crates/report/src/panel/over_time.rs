@@ -1,4 +1,4 @@
-//! Over time: I/Os per second, a heat map of latency, I/Os outstanding, performance shifts.
+//! Over time: IOPS, a heat map of latency, the queue depth, performance shifts.
 
 use super::heat::Column;
 use super::timeline::{self, Line, Plot, Time};
@@ -19,14 +19,13 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// The intervals of all steps and searches: when each ended, and its figures.
+/// The intervals of all steps and searches: the end of each, and its figures.
 type Intervals = Vec<(f64, IntervalPoint)>;
 
 /// What is drawn of a run.
 struct Drawing {
     time: Time,
     intervals: Intervals,
-    /// Performance shifts.
     shifts: Vec<Marked>,
     terms: Terms,
 }
@@ -58,7 +57,7 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
     (intervals.len() > 1).then_some(Drawing { time, intervals, shifts, terms })
 }
 
-/// True of intervals in which a search asked for something.
+/// Returns true if the interval is from a search that requested a queue depth or a rate.
 fn is_of_search(point: &IntervalPoint) -> bool {
     point.queue_depth_asked.is_some() || point.rate_asked_iops.is_some()
 }
@@ -67,12 +66,12 @@ fn is_of_search(point: &IntervalPoint) -> bool {
 struct Marked {
     at: f64,
     shift: PerformanceShift,
-    /// True where that is when a search saw it, and not when it came.
+    /// True if the time is when a search detected the shift, rather than when it happened.
     is_search: bool,
 }
 
 impl Marked {
-    /// `at 4 s: 30k → 3000`, of a search `seen at 4 s: 30k → 3000`.
+    /// Returns `at 4 s: 30k → 3000`, or `seen at 4 s: 30k → 3000` for a search.
     fn words(&self) -> String {
         let [before, after] = self.levels();
         let when = if self.is_search { "seen at" } else { "at" };
@@ -94,13 +93,14 @@ impl Marked {
     }
 }
 
-/// One direction: which bands it has, and its mean; none of an interval in which it did nothing.
+/// One direction: its latency bands, and its mean, which is `None` in an interval without I/Os of this
+/// direction.
 struct Side {
     bands: fn(&IntervalPoint) -> &LatencyBands,
     mean_ns: fn(&IntervalPoint) -> Option<f64>,
 }
 
-/// Reads, writes, flushes, as [`Terms::sides`] names them.
+/// Reads, writes and flushes, as [`Terms::sides`] names them.
 const SIDES: [Side; 3] = [
     Side { bands: |p| &p.read_bands, mean_ns: |p| mean(p.read_latency_sum_ns, p.reads) },
     Side { bands: |p| &p.write_bands, mean_ns: |p| mean(p.write_latency_sum_ns, p.writes) },
@@ -111,7 +111,7 @@ fn mean(sum_ns: u64, ios: u64) -> Option<f64> {
     (ios > 0).then(|| sum_ns as f64 / ios as f64)
 }
 
-/// A side's figures over time, where its latencies were kept.
+/// A side's figures over time, if its latencies were kept.
 struct Kept {
     title: String,
     heat: Vec<Column>,
@@ -153,7 +153,7 @@ fn scene(course: &Drawing, width: f64) -> Scene {
         let values: Vec<_> = intervals.iter().map(|(at, point)| (*at, of(point))).collect();
         values.iter().any(|(_, value)| value.is_some()).then(|| Line::solid(name, ink, values))
     };
-    // What was asked lies mostly on what came of it: broken, above it.
+    // Requested values usually coincide with the achieved ones: they are dashed lines on top.
     let asked = |name, of| line(name, Ink::Text, of).map(|line| Line { dashed: true, ..line });
     let rate = [
         line(terms.rates, Ink::Series(0), |point| Some(point.iops())),
@@ -176,19 +176,19 @@ fn scene(course: &Drawing, width: f64) -> Scene {
         line(terms.outstanding(), Ink::Series(4), |point| Some(point.queue_depth)),
         asked(terms.asked_for(), |point| point.queue_depth_asked),
     ];
-    // A search doubles what it asks for.
+    // A search doubles the queue depth that it requests.
     let doubles = intervals.iter().any(|(_, point)| point.queue_depth_asked.is_some());
     let plot = Plot::linear(terms.outstanding(), &count, 0.0, there(queue_depth));
     plots.push(Plot { log: doubles, ..plot });
     timeline::draw(time, &plots, intervals.iter().map(|told| said(told, terms)).collect(), width)
 }
 
-/// The lines that have something to draw.
+/// Returns the lines that exist.
 fn there<'a>(lines: [Option<Line<'a>>; 2]) -> Vec<Line<'a>> {
     lines.into_iter().flatten().collect()
 }
 
-/// What is told of an interval.
+/// Returns the hover texts of an interval.
 fn said((at, point): &(f64, IntervalPoint), terms: &Terms) -> (f64, Vec<String>) {
     let mut lines = vec![
         seconds(*at),

@@ -1,4 +1,4 @@
-//! Rounds: what a suite repeats until it agrees, and the rounds that count.
+//! Rounds: what a suite repeats until its results agree, and the rounds that count.
 
 use super::{Figure, Panel};
 use crate::chart::{
@@ -20,14 +20,14 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// Rounds of which each has a dot.
+/// Up to this many rounds, each has a dot.
 const DOTS: usize = 60;
-/// Most points of a line; neighbours are joined beyond that.
+/// Maximum number of points of a line; if there are more, neighbours are joined.
 const MOST: usize = 300;
-/// Bounds of the rule, in percent of the mean.
+/// Bounds of the steady-state rule, in percent of the mean.
 const RANGE_PERCENT: f64 = 20.0;
 const RISE_PERCENT: f64 = 10.0;
-/// Least width of a plot beside others, and the height of one.
+/// Minimum width of a plot next to others, and the height of a plot.
 const BESIDE: f64 = 290.0;
 const HEIGHT: f64 = 150.0;
 
@@ -75,7 +75,7 @@ fn scene(rounds: &RoundsFindings, width: f64) -> Scene {
     scene
 }
 
-/// `0 % reads, 4K`.
+/// Returns a name like `0 % reads, 4K`.
 fn name(tracked: &TrackedRounds) -> String {
     format!("{} % reads, {}", tracked.read_percent, size_word(tracked.block_bytes))
 }
@@ -109,12 +109,12 @@ fn one(scene: &mut Scene, tracked: &TrackedRounds, window: Option<RoundsWindow>,
     scene.add(Mark::Hover(hover(tracked, window, frame, x)));
 }
 
-/// Where the rounds that count begin and end on the axis.
+/// Returns where the rounds that count begin and end on the axis.
 fn ends(window: RoundsWindow) -> [f64; 2] {
     [f64::from(window.first_round) - 0.5, f64::from(window.last_round) + 0.5]
 }
 
-/// The mean, the band around it, and the line of best fit, through the rounds that count.
+/// Draws the mean, the band around it, and the line of best fit through the rounds that count.
 fn fitted(scene: &mut Scene, tracked: &TrackedRounds, window: RoundsWindow, x: Scale, y: Scale) {
     let across = ends(window).map(|end| x.at(end));
     let mut level = |value: f64, stroke: Stroke| {
@@ -133,7 +133,7 @@ fn fitted(scene: &mut Scene, tracked: &TrackedRounds, window: RoundsWindow, x: S
     }
 }
 
-/// A line as far as its values are not below 0.
+/// Cuts a line off where its values are below 0.
 fn above_zero([first, last]: [(f64, f64); 2]) -> [(f64, f64); 2] {
     let crossing = || first.0 + (last.0 - first.0) * first.1 / (first.1 - last.1);
     match (first.1 < 0.0, last.1 < 0.0) {
@@ -143,7 +143,7 @@ fn above_zero([first, last]: [(f64, f64); 2]) -> [(f64, f64); 2] {
     }
 }
 
-/// What the rule finds, above the plot on the right.
+/// Writes the result of the rule above the plot, on the right.
 fn verdict(scene: &mut Scene, tracked: &TrackedRounds, frame: Frame) {
     let (Some(steady), Some(range), Some(rise)) =
         (tracked.steady, tracked.range_percent, tracked.rise_percent)
@@ -157,7 +157,7 @@ fn verdict(scene: &mut Scene, tracked: &TrackedRounds, frame: Frame) {
     scene.text(Text::new(right, frame.y - 8.0, Anchor::End, Ink::Muted, text).size(10.0));
 }
 
-/// Values by round, from 1; neighbours as their mean where they are many.
+/// Returns values by round, from 1. If there are many, neighbours are averaged.
 fn joined(values: &[f64]) -> Vec<(f64, f64)> {
     let every = values.len().div_ceil(MOST).max(1);
     let chunk = |(number, chunk): (usize, &[f64])| {

@@ -1,4 +1,5 @@
-//! The system beside the load, or alone: what the devices did, how busy they were, processors, memory.
+//! The system during the workload, or without one: what the devices did, how busy they were, processors,
+//! memory.
 
 use super::timeline::{self, Line, Plot, Time};
 use super::{Figure, Panel};
@@ -16,21 +17,22 @@ pub const PANEL: Panel = Panel {
     draw,
 };
 
-/// Unit of the axis of memory: its marks are round in it.
+/// Unit of the memory axis, so that its ticks are round.
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// Devices that have lines of their own; of more those that moved the most have.
+/// Maximum number of devices with their own lines; if there are more, those that moved the most bytes have
+/// them.
 const MOST_DEVICES: usize = 3;
 
-/// Lines of devices, so that each is the same in every plot.
+/// Inks of devices, so that each device looks the same in every plot.
 const DEVICE_INKS: [Ink; MOST_DEVICES] = [Ink::Series(2), Ink::Series(3), Ink::Series(5)];
 
-/// What is drawn of a run: samples of the machine and intervals of the load, by time.
+/// What is drawn of a run: samples of the machine and intervals of the workload, by time.
 struct Drawing {
     time: Time,
     machine: Vec<(f64, SystemPoint)>,
     load: Vec<(f64, IntervalPoint)>,
-    /// Names of the devices that have lines of their own.
+    /// Names of the devices that have their own lines.
     devices: Vec<String>,
 }
 
@@ -55,7 +57,7 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
     (machine.len() > 1).then_some(Drawing { time, machine, load, devices })
 }
 
-/// So many samples at a time as one.
+/// Joins `every` samples into one.
 fn joined(points: &[SystemPoint], every: usize) -> impl Iterator<Item = SystemPoint> {
     let mut begun = 0.0;
     points.chunks(every).map(move |chunk| {
@@ -66,7 +68,7 @@ fn joined(points: &[SystemPoint], every: usize) -> impl Iterator<Item = SystemPo
     })
 }
 
-/// The devices that moved the most, as the samples list them.
+/// Returns the devices that moved the most bytes, in the order of the samples.
 fn busiest(machine: &[(f64, SystemPoint)]) -> Vec<String> {
     let mut moved: Vec<(String, f64)> = Vec::new();
     for device in machine.iter().flat_map(|(_, point)| &point.devices) {
@@ -84,7 +86,7 @@ fn busiest(machine: &[(f64, SystemPoint)]) -> Vec<String> {
 }
 
 impl Drawing {
-    /// A line of the machine; parted where a sample does not tell.
+    /// Returns a line of the machine; it is interrupted where a sample lacks the value.
     fn machine(
         &self,
         name: &'static str,
@@ -94,14 +96,14 @@ impl Drawing {
         Line::solid(name, ink, self.machine.iter().map(|(at, point)| (*at, of(point))).collect())
     }
 
-    /// A line of what the load asked for.
+    /// Returns a line of what the workload requested.
     fn load(&self, name: &'static str, ink: Ink, of: fn(&IntervalPoint) -> u64) -> Line<'_> {
         let rate =
             |point: &IntervalPoint| (point.seconds > 0.0).then(|| of(point) as f64 / point.seconds);
         Line::solid(name, ink, self.load.iter().map(|(at, point)| (*at, rate(point))).collect())
     }
 
-    /// A line for each device.
+    /// Returns a line for each device.
     fn devices(&self, of: fn(&DevicePoint) -> Option<f64>) -> Vec<Line<'_>> {
         let values = |name: &str| {
             let find = |point: &SystemPoint| {
@@ -144,7 +146,7 @@ fn busy(course: &Drawing) -> Plot<'_> {
     Plot::linear("devices busy", &percent, 100.0, lines)
 }
 
-/// The I/Os devices had at once, and how long those took.
+/// Returns plots of the devices' queue depths and of how long their I/Os took.
 fn outstanding(course: &Drawing) -> [Plot<'_>; 2] {
     let queue = course.devices(|device| Some(device.queue_depth));
     let wait = course.devices(|device| {
@@ -190,7 +192,7 @@ fn memory(course: &Drawing) -> Plot<'_> {
     Plot::linear("memory", &|gib| bytes(gib * GIB), 0.0, lines)
 }
 
-/// What is said of a moment.
+/// Returns the hover texts of a moment.
 fn told(at: f64, point: &SystemPoint) -> Vec<String> {
     vec![
         seconds(at),

@@ -1,4 +1,4 @@
-//! Plots one below the other over one axis of time, on which steps follow each other.
+//! Plots below each other over one time axis, on which steps follow one another.
 
 use super::heat::{self, Column};
 use super::{CROWD, Figure};
@@ -10,15 +10,15 @@ use crate::exhibit::Exhibit;
 use iogauge_model::result::IntervalPoint;
 use std::slice;
 
-/// Most points of a line where so many runs are drawn; neighbours are joined beyond that. Many runs must not make a
-/// page that cannot be mailed.
+/// Returns the maximum number of points of a line if this many runs are drawn; if there are more points,
+/// neighbours are joined. It keeps a page with many runs small enough to mail.
 pub fn most(runs: usize) -> usize {
     let of_all = if runs < CROWD { 2000 } else { 1200 };
     (of_all / runs.max(1)).clamp(24, 300)
 }
 
-/// A figure of each run that has a course to draw; `course` is told how many points a line may have, `drawn`
-/// gives its words and its picture.
+/// Returns a figure for each run that has something to draw. `course` prepares a run's data, given the
+/// maximum number of points of a line; `drawn` returns its description and its picture.
 pub fn figures<C>(
     exhibits: &[Exhibit],
     course: impl Fn(&Exhibit, usize) -> Option<C>,
@@ -33,46 +33,45 @@ pub fn figures<C>(
     exhibits.iter().filter_map(figure).collect()
 }
 
-/// Moments of which something is told.
+/// Maximum number of moments with hover texts.
 const TOLD: usize = 40;
-/// Room between a plot and its legend.
+/// Space between a plot and its legend.
 const LEGEND: f64 = 6.0;
-/// Height of a row of words above the plots, and most of them.
+/// Height of a row of text above the plots, and the maximum number of rows.
 const ROW: f64 = 14.0;
 const ROWS: usize = 3;
 
-/// A line of a plot: its name, its role, and its values by time; `None` parts it.
+/// A line of a plot: its name, its role, and its values by time; `None` interrupts the line.
 #[derive(Debug)]
 pub struct Line<'a> {
     pub name: &'a str,
     pub ink: Ink,
     pub values: Vec<(f64, Option<f64>)>,
-    /// True where it is broken: what lies below it shows.
+    /// True if the line is dashed, so that what lies below it is visible.
     pub dashed: bool,
 }
 
 impl<'a> Line<'a> {
-    /// An unbroken line.
+    /// Creates a solid line.
     pub fn solid(name: &'a str, ink: Ink, values: Vec<(f64, Option<f64>)>) -> Self {
         Self { name, ink, values, dashed: false }
     }
 }
 
-/// One plot.
 pub struct Plot<'a> {
     pub title: &'a str,
     pub label: &'a dyn Fn(f64) -> String,
-    /// True for values of many magnitudes.
+    /// True if the values span several orders of magnitude.
     pub log: bool,
-    /// The least value at the upper end of the axis: a share of little is not drawn as much.
+    /// Lower bound for the upper end of the axis, so that small values do not look large.
     pub at_least: f64,
-    /// What is behind the lines; the plot is higher by it.
+    /// Background of the lines; it makes the plot higher.
     pub heat: Vec<Column>,
     pub lines: Vec<Line<'a>>,
 }
 
 impl<'a> Plot<'a> {
-    /// Lines alone, over values of few magnitudes.
+    /// Creates a plot of lines with a linear axis.
     pub fn linear(
         title: &'a str,
         label: &'a dyn Fn(f64) -> String,
@@ -83,19 +82,19 @@ impl<'a> Plot<'a> {
     }
 }
 
-/// Time of all steps.
+/// The time axis of all steps.
 #[derive(Debug, Default)]
 pub struct Time {
-    /// Where steps begin, but for the first.
+    /// Where the steps after the first begin.
     pub seams: Vec<f64>,
-    /// Moments that are marked, with their words, in their order.
+    /// Marked moments with their texts, in order.
     pub marked: Vec<(f64, String)>,
-    /// Where the last one ends.
+    /// Where the last step ends.
     pub seconds: f64,
 }
 
 impl Time {
-    /// Lets a step follow that is so long; gives back when it begins.
+    /// Appends a step of this length; returns its start.
     pub fn follow(&mut self, length: f64) -> f64 {
         let begin = self.seconds;
         if begin > 0.0 {
@@ -106,7 +105,7 @@ impl Time {
     }
 }
 
-/// Intervals of a load by when they end, joined until there are so many at most.
+/// Joins intervals, given with their ends, until there are at most `most`.
 pub fn joined(intervals: &[(f64, IntervalPoint)], most: usize) -> Vec<(f64, IntervalPoint)> {
     let every = intervals.len().div_ceil(most.max(1)).max(1);
     let join = |chunk: &[(f64, IntervalPoint)]| {
@@ -118,7 +117,8 @@ pub fn joined(intervals: &[(f64, IntervalPoint)], most: usize) -> Vec<(f64, Inte
     intervals.chunks(every).filter_map(join).collect()
 }
 
-/// Draws plots below each other, with one axis of time and one legend. `told` is what is said of moments.
+/// Draws plots below each other, with one time axis and one legend. `told` contains the hover texts of
+/// moments.
 pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, width: f64) -> Scene {
     let narrow = width < 600.0;
     let mut scene = Scene::new(width, 0.0);
@@ -165,13 +165,13 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     scene
 }
 
-/// True where a colour has several names, so that one legend cannot tell them apart.
+/// Returns true if an ink has several names, so that one legend cannot distinguish them.
 fn are_ambiguous(names: &[(Ink, &str)]) -> bool {
     names.iter().enumerate().any(|(number, (ink, _))| names[..number].iter().any(|n| n.0 == *ink))
 }
 
-/// The areas of the plots, each with room for its own names below it where they stand `apart`; those with a
-/// heat map are higher.
+/// Returns the areas of the plots. If legends are `apart`, each has space for its own below it. Plots with
+/// a heat map are higher.
 fn frames(plots: &[Plot<'_>], top: f64, width: f64, apart: bool) -> Vec<Frame> {
     let narrow = width < 600.0;
     let mut y = top;
@@ -195,7 +195,7 @@ fn frames(plots: &[Plot<'_>], top: f64, width: f64, apart: bool) -> Vec<Frame> {
     plots.iter().map(frame).collect()
 }
 
-/// Names of the lines of all plots, each once.
+/// Returns the names of the lines of all plots, each once.
 fn names<'a>(plots: &[Plot<'a>]) -> Vec<(Ink, &'a str)> {
     let mut names: Vec<(Ink, &str)> = Vec::new();
     for line in plots.iter().flat_map(|plot| &plot.lines) {
@@ -206,8 +206,8 @@ fn names<'a>(plots: &[Plot<'a>]) -> Vec<(Ink, &'a str)> {
     names
 }
 
-/// Writes the words of marked moments in rows above the plots, as far as there is room for them; gives back
-/// how many rows there are.
+/// Writes the texts of marked moments in rows above the plots, as far as there is space. Returns the number
+/// of rows.
 fn marked(scene: &mut Scene, time: &Time, x: Scale) -> usize {
     const SIZE: f64 = 10.0;
     let mut ends: Vec<f64> = Vec::new();
@@ -264,7 +264,7 @@ fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]
         let points: Vec<Option<(f64, f64)>> = line.values.iter().map(place).collect();
         let mut marks = Vec::new();
         if !plot.heat.is_empty() {
-            // A seam of the background keeps the line apart from the map.
+            // A border in the background colour separates the line from the map.
             marks.extend(drawn_through(&points, Stroke::solid(Ink::Surface, 3.6)));
         }
         let stroke = Stroke { ink: line.ink, width: 1.4, dashed: line.dashed };
@@ -273,7 +273,7 @@ fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]
     }
 }
 
-/// A line through points, and a dot for each that no other is next to: of one point there is no line.
+/// Draws a line through points, and a dot for each point without neighbours, which a line would not show.
 fn drawn_through(points: &[Option<(f64, f64)>], stroke: Stroke) -> Vec<Mark> {
     let alone = points.split(Option::is_none).filter(|stretch| stretch.len() == 1);
     let dot = |(x, y): (f64, f64)| Mark::Dot {

@@ -1,4 +1,4 @@
-//! What the block layer saw, as text.
+//! The block layer's view, as text.
 
 use super::grid::{Grid, Kind};
 use super::names::{count, latency, listed, plural};
@@ -6,12 +6,13 @@ use super::sheet::{Paint, Sheet};
 use iogauge_model::result::{BlockTrace, IoTime, LatencySummary, TracedDevice, TracedRequests};
 use iogauge_model::units::{Bytes, Latency};
 
-/// As many of the most frequent sizes are named.
+/// Maximum number of sizes listed, the most frequent ones.
 const MOST_SIZES: usize = 3;
-/// Sizes of less than this share of the requests are not worth a word.
+/// Sizes with a smaller share of the requests are not listed.
 const RARE_PERCENT: f64 = 1.0;
 
-/// A table of the requests, then whose time an I/O's is, and where on the devices they went.
+/// Writes a table of the requests, then how an I/O's time is divided, and where on the devices the requests
+/// went.
 pub(super) fn write(sheet: &mut Sheet, trace: &BlockTrace) {
     sheet.gap();
     let kinds = [("read", &trace.read), ("write", &trace.write), ("flush", &trace.flush)];
@@ -37,7 +38,7 @@ pub(super) fn write(sheet: &mut Sheet, trace: &BlockTrace) {
     }
     grid.write(sheet);
     for (word, seen) in &kinds {
-        // What the I/Os are that flushes stand for: `sync`, as in the table of directions.
+        // Flush requests are compared with `sync`, as the table of directions calls those I/Os.
         let word = if *word == "flush" { "sync" } else { word };
         if let Some(io) = &seen.io {
             sheet.text(Paint::Plain, &share(word, io));
@@ -84,7 +85,7 @@ fn share(word: &str, io: &IoTime) -> String {
     )
 }
 
-/// The most frequent sizes, where there are several.
+/// Lists the most frequent sizes if there are several.
 fn sizes(word: &str, seen: &TracedRequests) -> Option<String> {
     let share = |requests: u64| 100.0 * requests as f64 / seen.requests.max(1) as f64;
     let mut often = seen.sizes.clone();

@@ -8,7 +8,7 @@ use super::sheet::{Paint, Sheet};
 use iogauge_model::result::{Agreement, Comparison, CrosscheckDocument, Figure};
 use iogauge_model::units::Latency;
 
-/// The document as text: the verdict first, then figure by figure what both measured.
+/// Formats the document: the verdict first, then each figure measured by both programs.
 #[must_use]
 pub fn crosscheck(document: &CrosscheckDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -38,7 +38,7 @@ pub fn crosscheck(document: &CrosscheckDocument, page: Page) -> String {
     sheet.into_text()
 }
 
-/// The verdict in one line, for a list in which target and load stand beside it.
+/// Formats the verdict in one line, for a list that shows target and workload next to it.
 #[must_use]
 pub fn crosscheck_brief(document: &CrosscheckDocument) -> String {
     let within = format!("within {:.3} %", document.tolerance * 100.0);

@@ -1,4 +1,4 @@
-//! What a step through a database did that one on a device does not, as text.
+//! Details of a step through a database that a step on a device does not have, as text.
 
 use super::Page;
 use super::grid::{Grid, Kind};
@@ -14,13 +14,13 @@ use iogauge_model::result::{
 };
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
-/// Write rounds that are shown one by one.
+/// Maximum number of write rounds listed individually.
 const MOST_CYCLES: usize = 8;
 
-/// Words for what a database does, in place of those for I/O.
+/// Names of a database's operations, which replace those of I/Os.
 pub(super) const OPERATIONS: [&str; 3] = ["read", "update", "commit"];
 
-/// How many processes were at work, in a line.
+/// Describes the number of processes in one line.
 pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
     let transactions = plural(database.transactions, "transaction");
     let shares = match database.read_percent_asked {
@@ -34,7 +34,7 @@ pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
     format!("{asked}; {transactions}{shares}; {:.1} s", step.seconds)
 }
 
-/// What stands below the table of operations.
+/// Writes what follows the table of operations.
 pub(super) fn write(sheet: &mut Sheet, database: &DatabaseResult) {
     for value in &database.limits {
         write_limit(sheet, value);
@@ -154,7 +154,7 @@ fn write_cycles(sheet: &mut Sheet, database: &DatabaseResult) {
     }
 }
 
-/// What a check of a database found, as text.
+/// Formats the result of a database check.
 #[must_use]
 pub fn db_check(checked: &DatabaseCheck, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -201,7 +201,7 @@ pub fn db_check(checked: &DatabaseCheck, page: Page) -> String {
     sheet.into_text()
 }
 
-/// A database beside the device under it, as text.
+/// Formats a comparison of a database with its device.
 #[must_use]
 pub fn beside(document: &BesideDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -254,7 +254,7 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
     sheet.into_text()
 }
 
-/// How a database can do more than its device was found to sustain.
+/// Explains how a database can exceed the capacity measured on its device.
 fn why_above(head: &Head) -> &'static str {
     if head.load.database().is_some_and(|load| load.mode == "read") {
         "More than the device was found to sustain: a cache below it has some of what the database \
@@ -270,7 +270,7 @@ fn was_interrupted(document: &BesideDocument) -> bool {
     document.caveats.iter().any(|caveat| caveat.code == CaveatCode::Interrupted)
 }
 
-/// The same in a line.
+/// Formats the comparison in one line.
 #[must_use]
 pub fn beside_brief(document: &BesideDocument) -> String {
     let device = &document.device.answer;

@@ -11,8 +11,8 @@ use iogauge_model::result::{
 };
 use iogauge_model::units::{Bytes, shell_word};
 
-/// The document as text: what to expect first, then target, devices, machine, and each doubt with
-/// its hint.
+/// Formats the document: the expectations first, then target, devices, machine, and each caveat with its
+/// hint.
 #[must_use]
 pub fn doctor(document: &DoctorDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -109,7 +109,7 @@ fn extents(extents: &ExtentFacts) -> String {
     if told.is_empty() { "all written".to_owned() } else { told.join(", ") }
 }
 
-/// Name and place, room, options.
+/// Returns name and mount point, space, and mount options.
 fn file_system(facts: &FileSystemFacts) -> (String, String, String) {
     let usable = facts.available_bytes.saturating_sub(facts.reserve_bytes);
     let room = format!(
@@ -118,7 +118,7 @@ fn file_system(facts: &FileSystemFacts) -> (String, String, String) {
         Bytes(facts.total_bytes),
         Bytes(usable)
     );
-    // Options are one word; with spaces between them they can be wrapped.
+    // The options are one word; spaces between them let it wrap.
     let options = facts.options.replace(',', ", ");
     (format!("{} on {}", facts.name, facts.mount_point), room, options)
 }

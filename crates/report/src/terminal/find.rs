@@ -13,7 +13,7 @@ use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::result::{CurvePoint, FindDocument, LatencySummary};
 use iogauge_model::units::{Bandwidth, Latency};
 
-/// The document as text: the verdict first, then the curve behind it and what casts doubt on it.
+/// Formats the document: the verdict first, then the curve behind it and the caveats.
 #[must_use]
 pub fn find(document: &FindDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -116,7 +116,7 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     let first = if open_loop { "offered" } else { terms.depth_heading() };
     let judged = judged_apart(&document.limits);
     let bounded = |metric| document.limits.iter().any(|limit| is_of_all(limit, metric));
-    // What was judged stays on a narrow page.
+    // The statistics that were judged are kept on a narrow page.
     let unless_bounded = |metric, rank| match bounded(metric) {
         true => Kind::Number,
         false => Kind::Spare(rank),
@@ -182,12 +182,12 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     grid.write(sheet);
 }
 
-/// True for a limit on this statistic of reads and writes together.
+/// Returns true if the limit is on this statistic of all I/Os together.
 fn is_of_all(limit: &Limit, metric: Metric) -> bool {
     limit.side == Side::Any && limit.metric == metric
 }
 
-/// Limits on statistics that have no column of their own.
+/// Returns the limits on statistics that have no column of their own.
 fn judged_apart(limits: &[Limit]) -> Vec<Limit> {
     let columns =
         [Metric::Mean, Metric::Max].into_iter().chain([95.0, 99.0, 99.9].map(Metric::Percentile));
@@ -198,7 +198,7 @@ fn judged_apart(limits: &[Limit]) -> Vec<Limit> {
     apart
 }
 
-/// The statistic by which a point was judged.
+/// Formats the statistic by which a point was judged.
 fn statistic(point: &CurvePoint, limit: &Limit) -> String {
     let own = point
         .limits
@@ -208,13 +208,13 @@ fn statistic(point: &CurvePoint, limit: &Limit) -> String {
     value_ns.map(|ns| Latency(ns).to_string()).unwrap_or_default()
 }
 
-/// True where the depth achieved is not the one asked for.
+/// Returns true if the achieved queue depth differs from the requested one.
 fn misses_its_depth(point: &CurvePoint) -> bool {
     const NOTABLE: f64 = 0.02;
     (point.queue_depth_achieved / f64::from(point.queue_depth) - 1.0).abs() > NOTABLE
 }
 
-/// Whether the point is the answer, and whether it is the knee.
+/// Returns whether the point is the answer and whether it is the knee.
 pub(crate) fn marks(document: &FindDocument, point: &CurvePoint) -> (bool, bool) {
     let answer = &document.answer;
     let is_place = point.queue_depth == answer.queue_depth && point.rate_iops == answer.rate_iops;

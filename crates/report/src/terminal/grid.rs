@@ -1,26 +1,26 @@
-//! Tables whose columns line up and that fit the page.
+//! Tables with aligned columns that fit the page.
 
 use super::sheet::{Paint, Sheet, clean, cut};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use unicode_width::UnicodeWidthStr;
 
 const GAP: usize = 2;
-/// Narrower than this a cut text says nothing.
+/// Text cut to less than this width is meaningless.
 const NARROWEST_TEXT: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Stands right, never cut.
+    /// Right-aligned, never cut.
     Number,
-    /// The same; left out where the page is too narrow for the table, the lowest rank first.
+    /// Like [`Self::Number`], but dropped if the table is too wide for the page, the lowest rank first.
     Spare(u8),
-    /// Stands left, never cut.
+    /// Left-aligned, never cut.
     Word,
-    /// The same; left out as [`Self::Spare`] is.
+    /// Like [`Self::Word`], but dropped like [`Self::Spare`].
     SpareWord(u8),
-    /// Stands left; its end is cut where the page is narrow.
+    /// Left-aligned; its end is cut on a narrow page.
     Text,
-    /// Stands left; its beginning is cut where the page is narrow.
+    /// Left-aligned; its beginning is cut on a narrow page.
     Path,
 }
 
@@ -29,8 +29,8 @@ struct Column {
     kind: Kind,
 }
 
-/// A table: the first column tells the rows apart and is repeated where the table continues below.
-/// Columns that are empty in every row are left out, and spare ones as long as the table does not fit.
+/// A table. The first column identifies the rows and is repeated if the table continues below. Columns that
+/// are empty in every row are dropped, and spare ones until the table fits.
 pub(super) struct Grid {
     columns: Vec<Column>,
     rows: Vec<(Paint, Vec<String>)>,
@@ -41,7 +41,7 @@ impl Grid {
         Self::titled(columns.iter().map(|(title, kind)| ((*title).to_owned(), *kind)))
     }
 
-    /// A table whose titles are not known before.
+    /// Creates a table whose titles are known only at run time.
     pub(super) fn titled(columns: impl IntoIterator<Item = (String, Kind)>) -> Self {
         let column = |(title, kind): (String, Kind)| Column { title: clean(&title), kind };
         Self { columns: columns.into_iter().map(column).collect(), rows: Vec::new() }
@@ -52,7 +52,7 @@ impl Grid {
         self.row_of(paint, &cells);
     }
 
-    /// Adds a row whose length is not known before.
+    /// Adds a row whose length is known only at run time.
     pub(super) fn row_of(&mut self, paint: Paint, cells: &[String]) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push((paint, cells.iter().map(|cell| clean(cell)).collect()));
@@ -90,10 +90,10 @@ impl Grid {
         }
     }
 
-    /// The width of each shown column: what it holds, except for texts, the widest of which gives
-    /// way until the table fits.
+    /// Returns the width of each shown column: that of its contents, except that the widest text columns
+    /// are narrowed until the table fits.
     fn fit(&self, shown: &[usize], page: usize) -> Vec<usize> {
-        // Two columns fit a page whatever they hold.
+        // With this maximum, any two columns fit on the page.
         let most = (page - GAP) / 2;
         let mut widths: Vec<usize> = shown.iter().map(|column| self.natural(*column)).collect();
         let gaps = GAP * shown.len().saturating_sub(1);
@@ -113,13 +113,13 @@ impl Grid {
         widths
     }
 
-    /// The width a column takes whole.
+    /// Returns the width of a column without cuts.
     fn natural(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|(_, cells)| cells[column].width());
         cells.chain([self.columns[column].title.width()]).max().unwrap_or(0)
     }
 
-    /// The rank of a spare column, with the column.
+    /// Returns the rank and the index of a spare column.
     fn rank(&self, column: usize) -> Option<(u8, usize)> {
         match self.columns[column].kind {
             Kind::Spare(rank) | Kind::SpareWord(rank) => Some((rank, column)),
@@ -131,7 +131,7 @@ impl Grid {
         matches!(self.columns[column].kind, Kind::Text | Kind::Path)
     }
 
-    /// The width of the table with its texts cut as far as they may be.
+    /// Returns the width of the table with its texts cut as far as allowed.
     fn least_width(&self, shown: &[usize]) -> usize {
         let least = |column: &usize| {
             let width = self.natural(*column);
@@ -160,7 +160,7 @@ impl Grid {
             column.set_padding((0, gap));
         }
         for (number, line) in table.lines().enumerate() {
-            // The header and the rule below it stand above the rows.
+            // The header and the rule below it precede the rows.
             let paint = match number {
                 0 => Paint::Strong,
                 1 => Paint::Plain,
@@ -171,7 +171,7 @@ impl Grid {
     }
 }
 
-/// The columns that stand beside each other, as many as fit.
+/// Splits the columns into bands, each with as many columns as fit next to each other.
 fn bands(shown: &[usize], widths: &[usize], page: usize) -> Vec<Vec<usize>> {
     let mut bands = Vec::new();
     let mut band = Vec::new();

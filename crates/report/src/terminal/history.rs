@@ -5,8 +5,8 @@ use super::grid::{Grid, Kind};
 use super::sheet::{Paint, Sheet};
 use iogauge_model::result::HistoryRun;
 
-/// Runs as a table, one line each; what is too long for the page is cut. A run without a verdict
-/// shows its load instead.
+/// Formats runs as a table, one line each; what is too long for the page is cut. A run without a verdict
+/// shows its workload instead.
 #[must_use]
 pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
     let mut sheet = Sheet::new(page);

@@ -1,8 +1,8 @@
 //! Results as text for a terminal.
 //!
-//! No line is wider than the page where the page is at least [`Page::NARROWEST`] wide: tables that
-//! do not fit leave out the columns least missed, then continue below with their first column repeated;
-//! text is wrapped.
+//! No line is wider than the page if the page is at least [`Page::NARROWEST`] wide. Tables that do not fit
+//! drop their least important columns, then continue below with their first column repeated. Text is
+//! wrapped.
 
 mod block_layer;
 mod crosscheck;
@@ -36,20 +36,20 @@ pub(crate) use terms::Terms;
 pub(crate) use verdict::stop_reason;
 pub use verdict::{find_brief, find_verdict, run_brief, steps_brief};
 
-/// What is written on.
+/// Properties of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// Width in columns; taken as [`Page::NARROWEST`] where it is less.
+    /// Width in columns; at least [`Page::NARROWEST`] is used.
     pub width: u16,
-    /// True where colours may be used (ECMA-48 sequences).
+    /// True if colours may be used (ECMA-48 sequences).
     pub color: bool,
 }
 
 impl Page {
-    /// The narrowest page that is laid out for.
+    /// The narrowest page that is supported.
     pub const NARROWEST: u16 = 60;
 
-    /// A page without colours.
+    /// Creates a page without colours.
     #[must_use]
     pub fn plain(width: u16) -> Self {
         Self { width, color: false }

@@ -1,4 +1,4 @@
-//! The values of a document in words.
+//! The values of a document as text.
 
 use super::terms::Terms;
 use iogauge_model::limit::{Bound, Metric, Side};
@@ -10,7 +10,7 @@ use iogauge_model::result::{
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
 
-/// The workload as a sentence names it: `4 KiB random reads`.
+/// Describes the workload for use in a sentence: `4 KiB random reads`.
 pub(crate) fn load(workload: &Workload) -> String {
     match workload {
         Workload::Load(load) => load_words(load),
@@ -45,7 +45,7 @@ fn load_words(load: &Load) -> String {
     }
 }
 
-/// The limits as a clause: `mean latency stays ≤ 10 ms`.
+/// Formats the limits as a clause: `mean latency stays ≤ 10 ms`.
 pub(super) fn limits(limits: &[Limit], terms: Terms) -> String {
     let bounds: Vec<_> = limits
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn limits(limits: &[Limit], terms: Terms) -> String {
     if bounds.is_empty() { "latency is unlimited".to_owned() } else { listed(&bounds) }
 }
 
-/// Words as a sentence joins them: `a, b and c`; nothing of none.
+/// Joins words as in a sentence: `a, b and c`. Returns an empty string for none.
 pub(crate) fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),
@@ -66,17 +66,17 @@ pub(crate) fn listed(words: &[String]) -> String {
     }
 }
 
-/// What was measured of the limited statistics: `mean 12.3 ms, read:p99 20 ms`.
+/// Formats the measured values of the limited statistics: `mean 12.3 ms, read:p99 20 ms`.
 pub(super) fn measured(document: &FindDocument) -> String {
     written(&of_answer(document), document)
 }
 
-/// The same at a point of the curve.
+/// Like [`measured`], at a point of the curve.
 pub(super) fn measured_at(document: &FindDocument, point: &CurvePoint) -> String {
     written(&statistics(document, &point.limits, &point.latency_ns), document)
 }
 
-/// The same of those that break their limit, where any does.
+/// Like [`measured`], but only the statistics that violate their limit, if any does.
 pub(super) fn broken(document: &FindDocument) -> String {
     let mut values = of_answer(document);
     if values.iter().any(|(limit, ns)| !is_within(limit, *ns)) {
@@ -103,8 +103,8 @@ fn of_answer(document: &FindDocument) -> Vec<(Limit, f64)> {
     statistics(document, &document.answer.limits, &document.answer.latency_ns)
 }
 
-/// The limits' statistics, in nanoseconds, of the answer or a point; of older results those that its
-/// summary has.
+/// Returns the limits' statistics, in nanoseconds, of the answer or a point. Older results have only the
+/// statistics in their summary.
 fn statistics(
     document: &FindDocument,
     values: &[LimitValue],
@@ -134,33 +134,33 @@ fn statistic(latency: &LatencySummary, metric: Metric) -> Option<f64> {
     }
 }
 
-/// A rate or count; in powers of ten where digits in groups would say nothing any more.
+/// Formats a rate or count; in powers of ten if grouped digits would be unreadable.
 pub(super) fn count(value: f64) -> String {
     if value.abs() < 1e15 { Count(value).to_string() } else { format!("{value:.2e}") }
 }
 
-/// An interval whose ends differ in their distance from the value by more than this share of its
-/// width is told by its ends.
+/// An interval is shown by its ends if their distances from the value differ by more than this share of its
+/// width.
 const LOPSIDED: f64 = 0.05;
 
-/// A prediction that reaches farther than this share of its value is told by its ends.
+/// A prediction interval is shown by its ends if it reaches farther than this share of its value.
 const WIDE: f64 = 0.5;
-/// So is one that reaches farther than this share, and so many times as far as to the other side.
+/// It is too if it reaches farther than this share, and `ONE_SIDED` times as far as on the other side.
 const NOTABLE: f64 = 0.05;
 const ONE_SIDED: f64 = 2.0;
 
-/// What stands behind ±: how far the value may be off; empty where there is no interval.
+/// Formats what follows ±: how far the value may be off. Returns an empty string if there is no interval.
 pub(super) fn plus_minus(estimate: &Estimate) -> String {
     if estimate.n < 2 { String::new() } else { count(estimate.reach()) }
 }
 
-/// `81,204 IOPS (± 310)`, or with both ends where they are not equally far: `(81,100–82,400)`.
+/// Formats `81,204 IOPS (± 310)`, or with both ends if their distances differ: `(81,100–82,400)`.
 pub(super) fn iops(estimate: &Estimate) -> String {
     rate(estimate, "IOPS")
 }
 
-/// A capacity with what another search would make of it: `81,204 IOPS (± 0.7 % from search to search)`; with
-/// its confidence interval where the result has no prediction.
+/// Formats a capacity with its prediction interval, `81,204 IOPS (± 0.7 % from search to search)`, or with
+/// its confidence interval if the result has no prediction interval.
 pub(super) fn capacity(answer: &Answer, unit: &str) -> String {
     match predicted(answer) {
         Some(interval) => {
@@ -170,7 +170,7 @@ pub(super) fn capacity(answer: &Answer, unit: &str) -> String {
     }
 }
 
-/// The same as a list has room for: `81,204 IOPS (± 0.7 %)`.
+/// Like [`capacity`], short enough for a list: `81,204 IOPS (± 0.7 %)`.
 pub(super) fn capacity_brief(answer: &Answer, unit: &str) -> String {
     match predicted(answer) {
         Some(interval) => format!("{} {unit} ({interval})", count(answer.iops.mean)),
@@ -178,7 +178,8 @@ pub(super) fn capacity_brief(answer: &Answer, unit: &str) -> String {
     }
 }
 
-/// `± 8 %`, or the ends of a prediction that is wider than half of the value or reaches much further to one side.
+/// Formats the prediction interval as `± 8 %`, or by its ends if it reaches farther than half of the value
+/// or much farther to one side.
 fn predicted(answer: &Answer) -> Option<String> {
     let [low, high] = answer.pi95?;
     let mean = answer.iops.mean;
@@ -192,13 +193,13 @@ fn predicted(answer: &Answer) -> Option<String> {
     })
 }
 
-/// `12 %`, and with one digit more below a tenth: `0.7 %`.
+/// Formats `12 %`, and with one decimal below a tenth: `0.7 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-/// As [`iops`], of something else than I/Os: `38,084 updates/s (± 2,692)`.
+/// Like [`iops`], for a unit other than I/Os: `38,084 updates/s (± 2,692)`.
 pub(super) fn rate(estimate: &Estimate, unit: &str) -> String {
     let (mean, [low, high]) = (estimate.mean, estimate.ci95);
     let half = plus_minus(estimate);
@@ -211,7 +212,8 @@ pub(super) fn rate(estimate: &Estimate, unit: &str) -> String {
     }
 }
 
-/// Nanoseconds; powers of ten beyond a million seconds. Empty where nothing was counted.
+/// Formats nanoseconds; in powers of ten beyond a million seconds. Returns an empty string if nothing was
+/// counted.
 pub(super) fn latency(summary: &LatencySummary, value: f64) -> String {
     if summary.n == 0 {
         String::new()
@@ -222,14 +224,14 @@ pub(super) fn latency(summary: &LatencySummary, value: f64) -> String {
     }
 }
 
-/// A percentile; with `≥` where so few latencies lie beyond it that it may be anything above.
+/// Formats a percentile; with `≥` if too few latencies are above it to bound it.
 pub(super) fn percentile(summary: &LatencySummary, value: u64, ends: [Option<u64>; 2]) -> String {
     let open = summary.percentiles_ci95.is_some() && ends[1].is_none();
     format!("{}{}", if open { "≥" } else { "" }, latency(summary, value as f64))
 }
 
-/// How much the queue in front of a target takes, and where that is told: `it takes 256 requests
-/// (/sys/block/sda/queue/nr_requests)`.
+/// Describes how many requests the queue of a target takes, and the source of that figure: `it takes 256
+/// requests (/sys/block/sda/queue/nr_requests)`.
 pub(super) fn queue(bound: Option<&QueueBound>) -> String {
     let Some(QueueBound { requests, told_by }) = bound else {
         return "the target takes no more".to_owned();
@@ -241,7 +243,7 @@ pub(super) fn queue(bound: Option<&QueueBound>) -> String {
     }
 }
 
-/// `1 read`, `2 reads`.
+/// Formats `1 read`, `2 reads`.
 pub(super) fn plural(n: u64, one: &str) -> String {
     format!("{} {one}{}", count(n as f64), if n == 1 { "" } else { "s" })
 }

@@ -1,13 +1,13 @@
-//! A load as options that mean it, so that a suggested command runs what was measured.
+//! A workload as options, so that a suggested command runs what was measured.
 
 use iogauge_model::load::Load;
 use iogauge_model::load::options::ROWS;
 use iogauge_model::units::shell_word;
 
-/// The target and the options of `iogauge run` that put this load on it at a depth, without
-/// those that have their defaults. Consent to destroy data is never among them.
+/// Returns the target and the options of `iogauge run` that run this workload at a queue depth, without
+/// options that have their defaults. Consent to destroy data is never included.
 pub(super) fn run_command(target: &str, load: &Load, queue_depth: u32) -> String {
-    // No more of them than share the depth equally, so that the sum is this depth.
+    // The number of workers divides the queue depth, so that the sum over the workers is exact.
     let most = load.numjobs.clamp(1, queue_depth.max(1));
     let numjobs =
         (1..=most).rev().find(|workers| queue_depth.is_multiple_of(*workers)).unwrap_or(1);
@@ -18,7 +18,7 @@ pub(super) fn run_command(target: &str, load: &Load, queue_depth: u32) -> String
         match row.shown(&load) {
             Some(text) if row.is_flag && text == "1" => words.push(format!("--{name}")),
             Some(text) => words.push(shell_word(&format!("--{name}={text}"))),
-            // The answer, whatever it is.
+            // The answer is printed even if it is the default.
             None if name == "iodepth" => words.push(format!("--iodepth={}", load.iodepth)),
             None => {}
         }

@@ -7,7 +7,7 @@ use iogauge_model::Caveat;
 use iogauge_model::result::{Environment, Head, Physical};
 use iogauge_model::units::Bytes;
 
-/// What the load asked for, to stand beside what the devices did.
+/// What the workload requested, for comparison with what the devices did.
 pub(super) struct Logical {
     pub(super) reads: u64,
     pub(super) writes: u64,
@@ -61,7 +61,7 @@ pub(super) fn physical(sheet: &mut Sheet, logical: Option<&Logical>, physical: &
     grid.write(sheet);
 }
 
-/// The doubts about what `subject` names, and then the notes.
+/// Lists the caveats about `subject`, then the notes.
 pub(super) fn caveats(sheet: &mut Sheet, subject: &str, caveats: &[Caveat]) {
     let (doubts, notes): (Vec<_>, Vec<_>) = caveats.iter().partition(|caveat| caveat.is_doubt());
     list(sheet, Paint::Doubt, &format!("Reasons to doubt {subject}"), &doubts);
@@ -82,7 +82,7 @@ fn list(sheet: &mut Sheet, paint: Paint, title: &str, caveats: &[&Caveat]) {
     }
 }
 
-/// `In doubt: page-cache, client-bound.`; `None` where nothing is.
+/// Formats `In doubt: page-cache, client-bound.`; `None` if nothing is in doubt.
 pub(super) fn in_doubt(caveats: &[Caveat]) -> Option<String> {
     let mut codes: Vec<&str> = Vec::new();
     for caveat in caveats.iter().filter(|caveat| caveat.is_doubt()) {

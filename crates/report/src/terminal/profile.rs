@@ -8,7 +8,7 @@ use super::sheet::{Paint, Sheet};
 use iogauge_model::result::{DevicePoint, ProfileDocument, SystemPoint};
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
-/// A figure of the machine: name, value, how it is shown.
+/// A figure of the machine: its name, its value, and the formatter of the value.
 type Shown = (&'static str, fn(&SystemPoint) -> Option<f64>, fn(f64) -> String);
 
 const FIGURES: &[Shown] = &[
@@ -38,7 +38,7 @@ const FIGURES: &[Shown] = &[
     ("major faults/s", |p| Some(p.paging.as_ref()?.major_faults_per_sec), tenths),
 ];
 
-/// The document as text: what it comes to, each figure, each device as `iostat -x` tells it.
+/// Formats the document: a summary, each figure, and each device with the columns of `iostat -x`.
 #[must_use]
 pub fn profile(document: &ProfileDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -65,7 +65,7 @@ pub fn profile(document: &ProfileDocument, page: Page) -> String {
     sheet.into_text()
 }
 
-/// The profile in one line, for a list in which the devices stand beside it.
+/// Formats the profile in one line, for a list that shows the devices next to it.
 #[must_use]
 pub fn profile_brief(document: &ProfileDocument) -> String {
     let mean = |of: fn(&SystemPoint) -> f64| {
@@ -85,7 +85,7 @@ pub fn profile_brief(document: &ProfileDocument) -> String {
 fn samples(document: &ProfileDocument) -> String {
     let number = document.system.len() as u64;
     let each = document.seconds / document.system.len().max(1) as f64;
-    // The last one may be short.
+    // The last sample may be short.
     let joined = if each > document.every_seconds * 1.5 {
         format!(", joined to {each:.1} s each")
     } else {
@@ -98,7 +98,7 @@ fn samples(document: &ProfileDocument) -> String {
     )
 }
 
-/// What a figure came to over a record.
+/// The distribution of a figure over a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     mean: f64,
@@ -108,7 +108,8 @@ struct Spread {
 }
 
 impl Spread {
-    /// Over the samples that tell the figure, weighted by their length; `None` where none does.
+    /// Computes the distribution over the samples that have the figure, weighted by their length; `None` if
+    /// none has it.
     fn of(points: &[SystemPoint], of: impl Fn(&SystemPoint) -> Option<f64>) -> Option<Self> {
         let mut begun = 0.0;
         let mut told: Vec<(f64, f64)> = Vec::new();
@@ -142,7 +143,7 @@ fn write_figures(sheet: &mut Sheet, points: &[SystemPoint]) {
     ]);
     for (name, of, shown) in FIGURES {
         let Some(Spread { mean, min, p95, max }) = Spread::of(points, of) else { continue };
-        // What never was is not worth a line, save what was looked for.
+        // A figure that was always zero is omitted if it is a detail.
         if max > 0.0 || !name.starts_with("  ") {
             grid.row(
                 Paint::Plain,
@@ -153,7 +154,7 @@ fn write_figures(sheet: &mut Sheet, points: &[SystemPoint]) {
     grid.write(sheet);
 }
 
-/// A line for each device, with the words of `iostat -x`.
+/// Writes a line for each device, with the column names of `iostat -x`.
 fn write_devices(sheet: &mut Sheet, points: &[SystemPoint]) {
     let mut grid = Grid::new(&[
         ("device", Kind::Word),
@@ -200,7 +201,7 @@ fn write_devices(sheet: &mut Sheet, points: &[SystemPoint]) {
     }
 }
 
-/// The mean time of an I/O of a device over all samples, weighted by the I/Os of each.
+/// Returns the mean time of a device's I/Os over all samples, weighted by the I/Os of each sample.
 fn await_ns(
     points: &[SystemPoint],
     device: usize,

@@ -11,7 +11,7 @@ use super::verify;
 use iogauge_model::result::{CpuUse, DirectionResult, LatencySummary, RunDocument, StepResult};
 use iogauge_model::units::{Bandwidth, Latency};
 
-/// The document as text: a table for each step, then what casts doubt on it.
+/// Formats the document: a table for each step, then the caveats.
 #[must_use]
 pub fn run(document: &RunDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -90,7 +90,7 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     }
 }
 
-/// A table of the directions that moved something, and what failed in them.
+/// Writes a table of the directions that did any I/O, and their failures.
 fn write_directions(
     sheet: &mut Sheet,
     rate: &'static str,

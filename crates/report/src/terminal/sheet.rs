@@ -1,10 +1,10 @@
-//! A page being filled: lines, wrapped text, colours.
+//! A page that is being filled: lines, wrapped text, colours.
 
 use super::Page;
 use iogauge_model::plain_text::shown_in_line;
 use unicode_width::UnicodeWidthStr;
 
-/// What colour says; each is also said in words.
+/// The meaning of a colour. Everything is also said in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     Plain,
@@ -26,7 +26,7 @@ impl Paint {
     }
 }
 
-/// Text wider than this is hard to read, however wide the page.
+/// Wider text is hard to read, even on a wide page.
 const WIDEST_TEXT: usize = 100;
 
 pub(super) struct Sheet {
@@ -43,7 +43,7 @@ impl Sheet {
         self.page.columns()
     }
 
-    /// One line that is known to fit.
+    /// Writes one line that is known to fit.
     pub(super) fn line(&mut self, paint: Paint, line: &str) {
         let line = shown_in_line(line);
         if self.page.color && paint != Paint::Plain {
@@ -54,29 +54,28 @@ impl Sheet {
         }
     }
 
-    /// An empty line, unless nothing stands above it.
+    /// Adds an empty line, unless the page is still empty.
     pub(super) fn gap(&mut self) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
     }
 
-    /// Text wrapped at spaces; lines after the first stand two columns in.
+    /// Writes text wrapped at spaces; lines after the first are indented by two columns.
     pub(super) fn text(&mut self, paint: Paint, text: &str) {
         for line in wrap(text, 2, self.columns().min(WIDEST_TEXT)) {
             self.line(paint, &line);
         }
     }
 
-    /// Wrapped text that stands two columns in, below what it belongs to.
+    /// Writes wrapped text, indented by two columns, below the line to which it belongs.
     pub(super) fn below(&mut self, paint: Paint, text: &str) {
         for line in wrap(text, 2, self.columns().min(WIDEST_TEXT) - 2) {
             self.line(paint, &format!("  {line}"));
         }
     }
 
-    /// Names with what stands for them: names in one column, wrapped text beside it. Pairs without
-    /// text are left out.
+    /// Writes names in one column and wrapped text in another. Pairs without text are left out.
     pub(super) fn pairs(&mut self, pairs: &[(&str, String)]) {
         let told: Vec<_> = pairs.iter().filter(|(_, text)| !text.is_empty()).collect();
         let widest = told.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
@@ -96,19 +95,19 @@ impl Sheet {
     }
 }
 
-/// Text without control characters, which could move the cursor or change its colour, and without marks that
-/// turn letters around: they are shown escaped.
+/// Escapes control characters, which could move the cursor or change colours, and characters that change
+/// the text direction.
 pub(super) fn clean(text: &str) -> String {
     shown_in_line(text).into_owned()
 }
 
-/// The text cut to `width` columns; an ellipsis stands for what is left out at the end, or at the
-/// beginning where the end tells more, as in a path.
+/// Cuts the text to `width` columns. An ellipsis replaces the end, or the beginning if the end matters
+/// more, as in a path.
 pub(super) fn cut(text: &str, width: usize, keep_end: bool) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    // A letter may change the width of the one before it, so that whole strings are measured.
+    // A character may change the width of the one before it, so whole strings are measured.
     let letters: Vec<char> = text.chars().collect();
     let kept = |n: usize| -> String {
         match keep_end {
@@ -120,7 +119,7 @@ pub(super) fn cut(text: &str, width: usize, keep_end: bool) -> String {
     (0..letters.len()).rev().find(fits).map_or_else(String::new, kept)
 }
 
-/// Lines of at most `width` columns; words that are longer, such as paths, are broken.
+/// Wraps text into lines of at most `width` columns; longer words, such as paths, are broken.
 fn wrap(text: &str, indent: usize, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -135,7 +134,7 @@ fn wrap(text: &str, indent: usize, width: usize) -> Vec<String> {
         }
         words_in_line += 1;
         for c in word.chars() {
-            // A letter may change the width of the one before it, so that the whole line is measured.
+            // A character may change the width of the one before it, so the whole line is measured.
             line.push(c);
             if line.width() > width {
                 line.pop();
@@ -157,7 +156,7 @@ mod tests {
     fn long_words_are_broken_and_short_ones_kept_whole() {
         assert_eq!(wrap("ab cd efghijkl", 1, 6), ["ab cd", " efghi", " jkl"]);
         assert_eq!(wrap("", 2, 10), [""]);
-        // The selector behind it makes a sign of two columns out of one.
+        // The variation selector makes the sign two columns wide instead of one.
         assert_eq!(wrap("abc☀\u{fe0f}", 0, 4), ["abc☀", "\u{fe0f}"]);
         assert_eq!(cut("/a/long/path", 6, true), "…/path");
         assert_eq!(cut("abcdefgh", 4, false), "abc…");

@@ -1,4 +1,4 @@
-//! Suites as text: the list of them, the plan of one, and the document of one that ran.
+//! Suites as text: the list of suites, the plan of one, and the document of a finished one.
 
 use super::Page;
 use super::grid::{Grid, Kind};
@@ -13,7 +13,7 @@ use iogauge_model::result::{
 use iogauge_model::units::{Bandwidth, Bytes, Latency, shell_word};
 use std::collections::HashMap;
 
-/// Names of suites and what they measure.
+/// Lists the suites and what they measure.
 #[must_use]
 pub fn suite_list(suites: &[(&str, &str)], page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -31,7 +31,7 @@ pub fn suite_list(suites: &[(&str, &str)], page: Page) -> String {
     sheet.into_text()
 }
 
-/// What a suite would do: its steps, and what they take.
+/// Formats what a suite would do: its steps, their time and their writes.
 #[must_use]
 pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -69,8 +69,8 @@ pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
     sheet.into_text()
 }
 
-/// The steps with their rounds: `3`, or `1–25` where all of these rounds have the same step, of which
-/// the first one is there.
+/// Returns the steps with their rounds: `3`, or `1–25` if all these rounds have the same step, which then
+/// appears once.
 fn rounds_as_one(steps: &[PlannedStep]) -> Vec<(&PlannedStep, String)> {
     let what = |step: &PlannedStep| {
         let seconds = step.seconds.map(f64::to_bits);
@@ -96,7 +96,7 @@ fn rounds_as_one(steps: &[PlannedStep]) -> Vec<(&PlannedStep, String)> {
     shown.into_iter().map(word).collect()
 }
 
-/// What a plan takes, in a sentence.
+/// Sums up a plan's time and writes in a sentence.
 fn sums(plan: &SuitePlanDocument) -> String {
     let mut text = format!("Measuring takes {}", duration(plan.seconds));
     let counted = plan.steps.iter().filter(|step| step.seconds.is_none()).count();
@@ -124,7 +124,7 @@ fn sums(plan: &SuitePlanDocument) -> String {
     text
 }
 
-/// `90 s`, `12 min`, `26.5 h`.
+/// Formats `90 s`, `12 min`, `26.5 h`.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{} s", (s * 10.0).round() / 10.0),
@@ -133,7 +133,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// The document as text: the verdict, the tables, then what casts doubt on it.
+/// Formats the document: the verdict, the tables, then the caveats.
 #[must_use]
 pub fn suite(document: &SuiteDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -169,7 +169,7 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     sheet.into_text()
 }
 
-/// The verdict in one line, for a list in which the target stands beside it.
+/// Formats the verdict in one line, for a list that shows the target next to it.
 #[must_use]
 pub fn suite_brief(document: &SuiteDocument) -> String {
     match document.conclusion.verdict.first() {
@@ -178,7 +178,7 @@ pub fn suite_brief(document: &SuiteDocument) -> String {
     }
 }
 
-/// A step that is over, in one line: `8k depth 32: 45,000 IOPS, 369 MB/s, mean 710 µs`.
+/// Formats a finished step in one line: `8k depth 32: 45,000 IOPS, 369 MB/s, mean 710 µs`.
 #[must_use]
 pub fn suite_step_line(step: &SuiteStepResult) -> String {
     let figures = match (step.step(), step.search()) {
@@ -211,12 +211,12 @@ fn step_figures(step: &StepResult) -> String {
     if moved.is_empty() { "nothing moved".to_owned() } else { moved.join("; ") }
 }
 
-/// `oltp (seconds=10, users=8)`.
+/// Formats `oltp (seconds=10, users=8)`.
 fn asked(asked: &SuiteAsked) -> String {
     let option = |(name, value): (&String, &String)| {
         if value.is_empty() { name.clone() } else { format!("{name}={value}") }
     };
-    // What tells a file from another one tells a reader nothing.
+    // The option that identifies a file's content means nothing to a reader.
     let typed = asked.options.iter().filter(|(name, _)| *name != SuiteAsked::CONTENT);
     let options: Vec<String> = typed.map(option).collect();
     if options.is_empty() {
@@ -226,8 +226,8 @@ fn asked(asked: &SuiteAsked) -> String {
     }
 }
 
-/// The classic table, with the shares of latencies where the page is wide enough; what does not fit
-/// at all is cut.
+/// Writes the classic table, with the shares of latencies if the page is wide enough. What still does not
+/// fit is cut.
 fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
     let rows = classic::rows_of_run(&document.as_run(), "");
     let fits = |text: &String| text.lines().all(|line| line.trim_end().len() <= sheet.columns());

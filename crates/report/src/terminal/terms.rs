@@ -1,31 +1,31 @@
-//! The words of what was measured: I/Os at a depth of a device, operations by processes of a database.
+//! Terms for what was measured: I/Os at a queue depth for a device, operations by processes for a database.
 
 use iogauge_model::Vocabulary;
 use iogauge_model::limit::Side;
 use iogauge_model::result::Head;
 
-/// How a document speaks of its load.
+/// The terms for a document's workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms {
-    /// What a rate is of: `IOPS`, `updates/s`.
+    /// Unit of rates: `IOPS`, `updates/s`.
     pub rate: &'static str,
-    /// The same written out.
+    /// The same, written out.
     pub rates: &'static str,
     /// What a search raises: `queue depth`, `processes`.
     pub concurrency: &'static str,
-    /// The words for I/Os or operations.
+    /// The names of I/Os or operations.
     pub words: Vocabulary,
 }
 
 impl Terms {
-    /// Those of a device or a file.
+    /// The terms for a device or a file.
     pub(crate) const DEVICE: Self = Self {
         rate: "IOPS",
         rates: "I/Os per second",
         concurrency: "queue depth",
         words: Vocabulary::Device,
     };
-    /// Those of a database that reads and writes.
+    /// The terms for a database that reads and writes.
     pub(crate) const DATABASE: Self = Self {
         rate: "operations/s",
         rates: "operations per second",
@@ -33,7 +33,7 @@ impl Terms {
         words: Vocabulary::Database,
     };
 
-    /// Those of a document.
+    /// Returns the terms for a document.
     pub(crate) fn of(head: &Head) -> Self {
         if head.target.database().is_none() {
             return Self::DEVICE;
@@ -47,22 +47,22 @@ impl Terms {
         }
     }
 
-    /// What there is of depth at a time.
+    /// Returns the name of the achieved queue depth.
     pub(crate) fn outstanding(self) -> &'static str {
         if self.is_database() { "processes in the database" } else { "I/Os outstanding" }
     }
 
-    /// What a search asks for.
+    /// Returns the name of the queue depth that a search requests.
     pub(crate) fn asked_for(self) -> &'static str {
         if self.is_database() { "processes requested" } else { "queue depth requested" }
     }
 
-    /// The same as the heading of a column.
+    /// Returns the column heading for the queue depth.
     pub(super) fn depth_heading(self) -> &'static str {
         if self.is_database() { self.concurrency } else { "QD" }
     }
 
-    /// The three directions.
+    /// Returns the names of the three directions.
     pub(crate) fn sides(self) -> [&'static str; 3] {
         if self.is_database() {
             ["reads", "updates", "commits"]
@@ -71,17 +71,17 @@ impl Terms {
         }
     }
 
-    /// True for those of a database.
+    /// Returns true if these are the terms for a database.
     pub(crate) fn is_database(self) -> bool {
         self.words == Vocabulary::Database
     }
 
-    /// The verb that goes with what is raised.
+    /// Returns the verb that goes with [`Self::concurrency`].
     pub(super) fn add(self) -> &'static str {
         if self.is_database() { "add" } else { "adds" }
     }
 
-    /// Where a search may not go beyond.
+    /// Returns the name of a search's upper bound.
     pub(super) fn most(self) -> &'static str {
         if self.is_database() {
             "the most processes allowed"
@@ -90,17 +90,17 @@ impl Terms {
         }
     }
 
-    /// A place on the curve.
+    /// Returns the name of a place on the curve.
     pub(super) fn place(self) -> &'static str {
         if self.is_database() { "fewer processes" } else { "a queue depth" }
     }
 
-    /// The option that bounds the search.
+    /// Returns the option that bounds the search.
     pub(super) fn option(self) -> &'static str {
         if self.is_database() { "--max-processes, or more globals," } else { "--max-depth" }
     }
 
-    /// What was asked, and what came of it.
+    /// Formats the requested and the achieved queue depth.
     pub(super) fn asked(self, queue_depth: u32, achieved: f64) -> String {
         match self.is_database() {
             false => format!("queue depth {queue_depth} requested, {achieved:.1} achieved"),
@@ -111,7 +111,7 @@ impl Terms {
         }
     }
 
-    /// A word for the I/Os that a limit bounds, with a space behind it.
+    /// Returns the name of the I/Os that a limit bounds, with a trailing space.
     pub(super) fn side(self, side: Side) -> &'static str {
         match (self.is_database(), side) {
             (_, Side::Any) => "",

@@ -1,4 +1,4 @@
-//! What a search found, in a sentence for a human.
+//! The result of a search in a sentence.
 
 use super::terms::Terms;
 use super::{names, options};
@@ -11,7 +11,8 @@ use iogauge_model::result::{
 };
 use iogauge_model::units::shell_word;
 
-/// The result as the sentence a find document begins with: what was found, and why no more.
+/// Formats the sentence with which a find document begins: what was found, and why the search went no
+/// further.
 #[must_use]
 pub fn find_verdict(document: &FindDocument) -> String {
     let answer = &document.answer;
@@ -79,7 +80,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     )
 }
 
-/// True where a maximum was kept at the answer, and not at a larger load.
+/// Returns true if the answer meets a limit on the maximum latency that a larger load violates.
 fn exceeds_at_times(document: &FindDocument) -> bool {
     let answer = &document.answer;
     let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
@@ -93,11 +94,12 @@ fn exceeds_at_times(document: &FindDocument) -> bool {
     answer.met && document.curve.iter().filter(is_larger).any(breaks_maximum)
 }
 
-/// How the rate varied beyond what longer windows average out, and what the target kept all the same.
+/// Describes how much the rate varied beyond what longer windows average out, and the rate that the target
+/// kept nevertheless.
 fn wanders(document: &FindDocument) -> Option<String> {
     let Wander { deviation, over_seconds, kept_iops, windows } = document.answer.wander?;
     let rate = Terms::of(&document.head).rate;
-    // A twentieth of fewer is none.
+    // 5 % of fewer windows is less than one.
     let most = if windows < 20 { "each" } else { "95 %" };
     Some(format!(
         " The rate varies by {} over {over_seconds:.0} s: {most} of {windows} windows of 1 s gave {} {rate} or \
@@ -107,7 +109,7 @@ fn wanders(document: &FindDocument) -> Option<String> {
     ))
 }
 
-/// What a much smaller depth gives, where it is nearly all of the answer.
+/// Describes the result of a much smaller queue depth that gives nearly all of the answer.
 fn nearly_all(document: &FindDocument) -> Option<String> {
     let knee = document.knee.filter(|knee| knee.queue_depth <= document.answer.queue_depth / 2)?;
     let share = knee.share?;
@@ -120,8 +122,8 @@ fn nearly_all(document: &FindDocument) -> Option<String> {
     Some(format!(" The knee, {place}, gives {percent} % of that{interval}, with {measured}."))
 }
 
-/// The answer alone, for a list in which target and load stand beside it:
-/// `81,204 IOPS (± 310) at queue depth 812, mean ≤ 10 ms`.
+/// Formats the answer alone, for a list that shows target and workload next to it: `81,204 IOPS (± 310) at
+/// queue depth 812, mean ≤ 10 ms`.
 #[must_use]
 pub fn find_brief(document: &FindDocument) -> String {
     let answer = &document.answer;
@@ -150,7 +152,7 @@ pub fn find_brief(document: &FindDocument) -> String {
     format!("{at_least}{iops} {place}, {}", limits.join(", "))
 }
 
-/// The figures of a run in one line: of its only step, or how many steps there are.
+/// Formats the figures of a run in one line: those of its only step, or the number of steps.
 #[must_use]
 pub fn run_brief(document: &RunDocument) -> String {
     match document.steps.first() {
@@ -159,7 +161,7 @@ pub fn run_brief(document: &RunDocument) -> String {
     }
 }
 
-/// As [`run_brief`], of so many steps of which the first is this.
+/// Like [`run_brief`], for `steps` steps of which `first` is the first.
 #[must_use]
 pub fn steps_brief(first: &StepResult, steps: u64) -> String {
     if steps == 1 { step_brief(first) } else { names::plural(steps, "step") }
@@ -188,7 +190,7 @@ fn step_brief(step: &StepResult) -> String {
     if figures.is_empty() { "no I/O completed".to_owned() } else { figures.join("; ") }
 }
 
-/// `38,084 updates/s (± 2,692), mean 2.6 µs; 762 commits/s, mean 4.7 ms`.
+/// Formats `38,084 updates/s (± 2,692), mean 2.6 µs; 762 commits/s, mean 4.7 ms`.
 fn database_brief(step: &StepResult) -> String {
     let operations =
         [("reads/s", &step.read), ("updates/s", &step.write), ("commits/s", &step.sync)];
@@ -205,7 +207,8 @@ fn database_brief(step: &StepResult) -> String {
     if figures.is_empty() { "nothing was measured".to_owned() } else { figures.join("; ") }
 }
 
-/// True where time ran out after a larger load had broken a limit, so that the answer rests on a short window.
+/// Returns true if time ran out after a larger load had violated a limit, so that the answer is based on a
+/// short window.
 fn is_unconfirmed(document: &FindDocument) -> bool {
     let FindDocument { answer, curve, .. } = document;
     let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
@@ -215,7 +218,7 @@ fn is_unconfirmed(document: &FindDocument) -> bool {
     answer.stopped_by == StoppedBy::Budget && curve.iter().filter(is_larger).any(|p| !p.met)
 }
 
-/// True where something else than the target ended the search.
+/// Returns true if something other than the target ended the search.
 fn is_lower_bound(document: &FindDocument) -> bool {
     match document.answer.stopped_by {
         StoppedBy::Budget => !is_unconfirmed(document),
@@ -240,7 +243,7 @@ fn place(document: &FindDocument) -> String {
     }
 }
 
-/// How the arrivals of a load were spaced, in brackets; empty where it does not tell.
+/// Describes the arrival process of a workload in parentheses; empty if unknown.
 fn arrivals(workload: &Workload) -> &'static str {
     match workload.load().and_then(|load| load.arrivals).map(|arrivals| arrivals.process) {
         Some(ArrivalProcess::Poisson) => " (Poisson)",
@@ -249,8 +252,8 @@ fn arrivals(workload: &Workload) -> &'static str {
     }
 }
 
-/// Why a search ended where it did, in words that go on from a sentence: `stopped by mean <= 10 ms: more
-/// load breaks it`.
+/// Returns why a search ended, as the continuation of a sentence: `stopped by mean <= 10 ms: more load
+/// breaks it`.
 pub(crate) fn stop_reason(answer: &Answer, terms: Terms) -> String {
     if answer.latency_ns.n == 0 {
         why_nothing(answer.stopped_by).to_owned()
@@ -329,11 +332,11 @@ fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
     words.to_owned()
 }
 
-/// What the user may do next.
+/// Suggests what the user can do next.
 pub(super) fn next_step(document: &FindDocument) -> String {
     let terms = Terms::of(&document.head);
     let stopped_by = match document.answer.stopped_by {
-        // Without an answer the curve says little: the limit or the target is to be changed.
+        // Without an answer, the curve does not help: the limit or the target has to change.
         StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::QueueFull | StoppedBy::MaxDepth
             if !document.answer.met =>
         {
@@ -388,7 +391,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
     }
 }
 
-/// What holds the answer of a database for longer.
+/// Suggests a command that holds a database's answer for longer.
 fn database_command(document: &FindDocument) -> String {
     let target = document.head.target.database().cloned().unwrap_or_default();
     let load = document.head.load.database().cloned().unwrap_or_default();

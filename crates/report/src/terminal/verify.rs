@@ -1,11 +1,11 @@
-//! What came of checking a step's data, as text.
+//! The result of checking a step's data, as text.
 
 use super::names::{count, plural};
 use super::sheet::{Paint, Sheet};
 use iogauge_model::result::{VerifyEnd, VerifyResult};
 use iogauge_model::units::Bytes;
 
-/// Writes the lines: one where everything is as it was written.
+/// Writes the result; one line if all data is as written.
 pub(super) fn write(sheet: &mut Sheet, verify: &VerifyResult) {
     let VerifyResult { algorithm, units, bytes, end, .. } = verify;
     let blocks = format!("{} ({}, {algorithm})", Bytes(*bytes), plural(*units, "block"));

@@ -1,5 +1,5 @@
-//! Loads as a device in a closed form serves them: at most 80,000 I/Os and 1 GB per second, each I/O in 100 µs
-//! and its transfer; writes take three times as long.
+//! Workloads as served by a device with a closed form: at most 80,000 I/Os and 1 GB per second, each I/O in
+//! 100 µs plus its transfer; writes take three times as long.
 
 use super::{direction, environment, head, named, run_document, step};
 use iogauge_model::Load;
@@ -11,7 +11,7 @@ use iogauge_model::result::{
 };
 use serde_json::json;
 
-/// A load of this mix, size and depth.
+/// Returns a workload with this mix, size and queue depth.
 pub fn load(read_percent: u32, block_bytes: u64, iodepth: u32) -> Load {
     let rw = match read_percent {
         100 => Pattern::RandRead,
@@ -21,7 +21,7 @@ pub fn load(read_percent: u32, block_bytes: u64, iodepth: u32) -> Load {
     Load { rw, read_percent, block: BlockSizes::fixed(block_bytes), iodepth, ..Load::default() }
 }
 
-/// I/Os per second of a load, and its mean latency in nanoseconds.
+/// Returns the I/Os per second of a workload, and its mean latency in nanoseconds.
 pub fn served(load: &Load) -> (f64, f64) {
     let (bytes, queue_depth) = (load.mean_block_bytes(), f64::from(load.queue_depth()));
     let reads = f64::from(load.read_percent) / 100.0;
@@ -30,7 +30,7 @@ pub fn served(load: &Load) -> (f64, f64) {
     (iops, queue_depth / iops * 1e9)
 }
 
-/// What came of it.
+/// Returns the result of a workload.
 pub fn measured(load: &Load) -> StepResult {
     let (iops, mean_ns) = served(load);
     let reads = f64::from(load.read_percent) / 100.0;
@@ -47,7 +47,7 @@ pub fn measured(load: &Load) -> StepResult {
     }
 }
 
-/// A run of a step for each load.
+/// Returns a run with a step per workload.
 pub fn run_of_loads(loads: &[Load]) -> RunDocument {
     let mut document = run_document(loads.iter().map(measured).collect());
     let asked = loads.iter().map(|load| Step::single(load.clone(), 0, 1_000_000_000));
@@ -55,7 +55,7 @@ pub fn run_of_loads(loads: &[Load]) -> RunDocument {
     document
 }
 
-/// Sizes at one I/O at a time and at many.
+/// Returns a run with several sizes at QD 1 and QD 32.
 pub fn sizes() -> RunDocument {
     let sizes = [512, 4096, 16_384, 65_536, 262_144, 1 << 20, 4 << 20];
     let loads = [1, 32]
@@ -64,7 +64,7 @@ pub fn sizes() -> RunDocument {
     run_of_loads(&loads.collect::<Vec<_>>())
 }
 
-/// Sizes at many depths, some of which break the limit.
+/// Returns a run with several sizes at several queue depths, some of which violate the limit.
 pub fn sizes_and_depths() -> RunDocument {
     let sizes = [4096, 16_384, 65_536, 262_144, 1 << 20];
     let queue_depths = [1, 4, 16, 64, 256];
@@ -74,13 +74,13 @@ pub fn sizes_and_depths() -> RunDocument {
     run_of_loads(&loads.collect::<Vec<_>>())
 }
 
-/// What is measured in each round: the seven mixes of the SNIA test, with three sizes.
+/// Returns what each round measures: the seven mixes of the SNIA test, with three sizes.
 fn accesses() -> impl Iterator<Item = (u32, u64)> {
     let sizes = [1 << 20, 65_536, 4096];
     [100, 95, 65, 50, 35, 5, 0].into_iter().flat_map(move |reads| sizes.map(|bytes| (reads, bytes)))
 }
 
-/// A suite in seven rounds, of which the last five are steady; the first two are faster.
+/// Returns a suite of seven rounds: the first two are faster, the last five steady.
 pub fn rounds() -> SuiteDocument {
     let faster = |round: u32| if round < 3 { 4.0 / f64::from(round) } else { 1.0 };
     let in_round = |round: u32, (read_percent, bytes): (u32, u64)| {

@@ -15,12 +15,12 @@ use iogauge_model::result::{
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 
-/// A target of which only the name matters.
+/// Returns a target with only a name.
 pub fn named(name: &str) -> TargetFacts {
     TargetFacts::Real(RealTarget { name: name.to_owned(), ..RealTarget::default() })
 }
 
-/// A database at this URL.
+/// Returns a database target at this URL.
 pub fn database(url: &str) -> TargetFacts {
     let target = DatabaseTarget { name: url.to_owned(), ..DatabaseTarget::default() };
     TargetFacts::Database(Box::new(target))
@@ -55,7 +55,7 @@ pub fn estimate(mean: f64, half: f64) -> Estimate {
     Estimate { mean, ci95: [mean - half, mean + half], n: 30 }
 }
 
-/// Latencies around a mean, with the tail of a device.
+/// Returns latencies around a mean, with a tail like that of a device.
 pub fn latency(mean_ns: f64) -> LatencySummary {
     let times = |factor: f64| (mean_ns * factor) as u64;
     LatencySummary {
@@ -113,7 +113,7 @@ pub fn physical() -> Physical {
     }
 }
 
-/// What the block layer saw of reads that the device had for most of their time.
+/// Returns a block trace with reads that spent most of their time in the device.
 pub fn trace() -> BlockTrace {
     let times = |mean_ns: u64, requests: u64| {
         let mut times = Histogram::new();

@@ -1,20 +1,21 @@
-//! What is fuzzed of databases: servers, programs and files that say anything. Each function panics where the code
-//! under test breaks its word. `fuzz_targets/` runs them under libFuzzer; `crates/db/tests/fuzz.rs` runs the same
-//! ones on made-up input where that is not at hand.
+//! Fuzz targets for databases: servers, programs and files with arbitrary contents. Each function panics if
+//! the code under test violates its contract. `fuzz_targets/` runs them under libFuzzer;
+//! `crates/db/tests/fuzz.rs` runs them on generated input where libFuzzer is not available.
 
 use iogauge_db::fuzzing;
 
-/// What a PostgreSQL server sends.
+/// Messages of a PostgreSQL server.
 pub fn postgres_messages(bytes: &[u8]) {
     assert!(fuzzing::postgres_messages(bytes) <= bytes.len());
 }
 
-/// What a process of GT.M writes.
+/// Lines that a GT.M process writes.
 pub fn gtm_lines(bytes: &[u8]) {
     String::from_utf8_lossy(bytes).lines().for_each(fuzzing::gtm_line);
 }
 
-/// The notes in a database's folder. What is read has no size of zero, and can be counted.
+/// The notes in a database's directory. What is accepted has no size of zero, and its objects can be
+/// counted.
 pub fn database_notes(bytes: &[u8]) {
     if let Some(marker) = fuzzing::marker(bytes) {
         assert!(marker.block_bytes >= 512 && !marker.identity.contains(['/', '.']));
@@ -29,7 +30,7 @@ pub fn database_notes(bytes: &[u8]) {
     }
 }
 
-/// A database's URL. A password between a user and a host is told nowhere.
+/// A database URL. A password between user and host is never shown.
 pub fn database_url(text: &str) {
     let _ = fuzzing::shown_of_url(text);
     let word: String = text.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();

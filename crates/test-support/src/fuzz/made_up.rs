@@ -1,13 +1,13 @@
-//! Gives fuzz targets made-up input, in place of libFuzzer.
+//! Runs fuzz targets on generated input instead of under libFuzzer.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use std::time::{Duration, Instant};
 
-/// Cases between two looks at the clock.
+/// Number of cases between two checks of the time.
 const CASES: u32 = 512;
 
-/// Gives a target one case after the other.
+/// Runs a target on one case after another.
 pub fn fuzz<S: Strategy>(inputs: &S, target: impl Fn(S::Value))
 where
     S::Value: std::fmt::Debug,

@@ -1,6 +1,6 @@
-//! What is fuzzed: each function takes any input and panics where the code under test breaks its
-//! word. `fuzz_targets/` runs them under libFuzzer; `crates/io/tests/fuzz.rs` runs the same ones on
-//! made-up input where that is not at hand.
+//! Fuzz targets: each function accepts any input and panics if the code under test violates its contract.
+//! `fuzz_targets/` runs them under libFuzzer; `crates/io/tests/fuzz.rs` runs them on generated input where
+//! libFuzzer is not available.
 
 mod database;
 mod made_up;
@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 
-/// `bs` and `bssplit`. Shares add up to 100 and sizes are usable.
+/// `bs` and `bssplit`. Shares add up to 100, and sizes are valid.
 pub fn block_sizes(text: &str) {
     fn check(split: &BlockSplit) {
         assert_eq!(
@@ -44,7 +44,7 @@ pub fn block_sizes(text: &str) {
     }
 }
 
-/// What bpftrace prints. Whatever it is, figures of it belong together.
+/// Output of bpftrace. For any input, the resulting figures are consistent.
 pub fn bpftrace(text: &str) {
     let trace = trace_of_lines(text, 7 << 20);
     for seen in [trace.read, trace.write, trace.flush].into_iter().flatten() {
@@ -66,15 +66,15 @@ pub fn diskstats(text: &str) {
     }
 }
 
-/// `random_distribution`. What is accepted is shown in a form that reads back.
+/// `random_distribution`. The text form of an accepted value parses to the same value.
 pub fn distribution(text: &str) {
     if let Ok(distribution) = text.parse::<Distribution>() {
         assert_eq!(distribution.to_string().parse(), Ok(distribution));
     }
 }
 
-/// A fio job file, and behind a NUL one to include. What is refused names its place in one line;
-/// what is read has files and loads.
+/// A fio job file, followed by a NUL and a file to include. Errors name their place in one line; accepted
+/// jobs have files and workloads.
 pub fn fio_job(text: &str) {
     let (text, included) = text.split_once('\0').unwrap_or((text, ""));
     let source = MemorySource::default().file("a.fio", text).file("b", included);
@@ -93,8 +93,8 @@ pub fn fio_job(text: &str) {
     }
 }
 
-/// Output of fio, text and JSON. What is read can be kept, and does not depend on how the bytes come
-/// in.
+/// Output of fio, text and JSON. Accepted results can be stored, and do not depend on how the input is
+/// divided into reads.
 pub fn fio_results(bytes: &[u8]) {
     fn read(bytes: &[u8], chunk: usize) -> Vec<Reading> {
         let mut all = Vec::new();
@@ -112,7 +112,7 @@ pub fn fio_results(bytes: &[u8]) {
     }
 }
 
-/// `METRIC<=TIME`. A limit accepted has to read back from its stored form.
+/// `METRIC<=TIME`. The stored form of an accepted limit parses to the same limit.
 pub fn limit(text: &str) {
     if let Ok(limit) = text.parse::<Limit>() {
         assert!(limit.bound_ns > 0);
@@ -127,7 +127,7 @@ pub fn mountinfo(text: &[u8]) {
     assert!(parse_mountinfo(text).len() <= lines);
 }
 
-/// What stands behind `sim:`. Whatever is accepted has to make a device.
+/// The text after `sim:`. A device can be created from any accepted one.
 pub fn sim_spec(text: &str) {
     if let Ok(spec) = text.parse::<SimSpec>() {
         assert!(spec.channels > 0);
@@ -135,8 +135,8 @@ pub fn sim_spec(text: &str) {
     }
 }
 
-/// A step as the history and the documents keep it. What is read can be written and read again, and
-/// its histograms answer.
+/// A step as in the history and the documents. An accepted one can be written and read again, and its
+/// histograms can be evaluated.
 pub fn step_result(text: &str) {
     let Ok(step) = serde_json::from_str::<StepResult>(text) else { return };
     for direction in step.read.iter().chain(&step.write).chain(&step.sync) {
@@ -147,8 +147,8 @@ pub fn step_result(text: &str) {
     assert!(serde_json::from_str::<StepResult>(&again).is_ok(), "{again}");
 }
 
-/// A suite of the user's own. What is refused names its line in one line; what is read has steps with
-/// keys of their own, and options that are words.
+/// A user's suite file. Errors name their line in one line; accepted steps have unique keys, and options
+/// that are words.
 pub fn suite_file(text: &str) {
     match SuiteFile::parse(text) {
         Ok(file) => {
@@ -167,7 +167,7 @@ pub fn suite_file(text: &str) {
     }
 }
 
-/// TARGET as typed. What it means has to come back from what is shown of it.
+/// TARGET as typed. An accepted one is shown in a form with the same meaning.
 pub fn target_spec(text: &str) {
     match text.parse::<TargetSpec>() {
         Ok(TargetSpec::Paths(paths)) => assert!(!paths.is_empty()),
@@ -176,7 +176,7 @@ pub fn target_spec(text: &str) {
     }
 }
 
-/// Sizes, times, counts, rates and percentages as typed; and how numbers are shown.
+/// Sizes, times, counts, rates and percentages as typed, and the formatting of numbers.
 pub fn units(text: &str) {
     if let Ok(size_bytes) = parse_size_bytes(text) {
         let _ = Bytes(size_bytes).to_string();

@@ -1,11 +1,11 @@
-//! One answer everywhere: in the document, its curve, and the text that people read.
+//! Checks that an answer is the same in the document, its curve and the printed text.
 
 use super::Sandbox;
 use iogauge_model::result::{Answer, CurvePoint, FindDocument, StoppedBy};
 use iogauge_model::units::Count;
 use serde_json::Value;
 
-/// Fails where the last search of a place says different things of its answer.
+/// Fails if the outputs of a sandbox's last search disagree on its answer.
 #[track_caller]
 pub fn assert_one_answer(place: &Sandbox, document: &Value) {
     let found: FindDocument = serde_json::from_value(document.clone()).unwrap();
@@ -18,13 +18,13 @@ pub fn assert_one_answer(place: &Sandbox, document: &Value) {
     assert!(headline.contains(&mean) != names_none, "{mean}: {text}");
     let judged = text.lines().filter(|line| line.contains(" met ") || line.contains(" broken "));
     let marked: Vec<&str> = judged.filter(|line| line.contains(" answer")).collect();
-    // What breaks the limit is no answer, nor is what could not be told.
+    // Neither a violation of the limit nor an undecided result is an answer.
     assert_eq!(marked.len(), usize::from(answer.is_given()), "{text}");
     let is_right = |line: &&str| line.contains(" met ") && line.contains(&mean);
     assert!(marked.iter().all(is_right), "{mean}: {text}");
 }
 
-/// Fails where the rows of a curve say different things of its answer.
+/// Fails if the rows of a curve disagree with its answer.
 #[track_caller]
 pub fn assert_rows_agree(answer: &Answer, curve: &[CurvePoint]) {
     let is_answer = |queue_depth: u32, rate: Option<f64>| {
@@ -45,14 +45,14 @@ pub fn assert_rows_agree(answer: &Answer, curve: &[CurvePoint]) {
             .limits
             .iter()
             .all(|limit| limit.value_ns.is_some_and(|ns| ns <= limit.limit.bound_ns as f64));
-        // An open loop that leaves arrivals behind breaks none of them.
+        // A row of an open loop can meet every limit and still fail, because arrivals were left behind.
         assert!(holds || !row.met, "{row:?}");
         assert!(row.met || !holds || row.rate_iops.is_some(), "{row:?}");
     }
 }
 
-/// Fails where a row keeps the limits and is certainly more than the answer, which it would have been. A disk
-/// that became slower meanwhile has such rows.
+/// Fails if a row meets the limits with certainly more IOPS than the answer, because that row should have
+/// been the answer. A disk that became slower during the search has such rows.
 #[track_caller]
 pub fn assert_none_is_more(answer: &Answer, curve: &[CurvePoint]) {
     let [_, high] = answer.pi95.unwrap_or(answer.iops.ci95);

@@ -1,4 +1,4 @@
-//! fio, programs that pretend to be it, and what documents of runs through it hold.
+//! fio, programs that pretend to be fio, and the documents of runs through them.
 
 use super::{Sandbox, skip};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// True where fio is installed; says that the test is skipped otherwise.
+/// Returns true if fio is installed; otherwise reports that the test is skipped.
 pub fn fio(test: &str) -> bool {
     let there = Command::new("fio").arg("--version").output().is_ok();
     if !there {
@@ -22,7 +22,7 @@ pub fn job_file(place: &Sandbox, text: &str) -> PathBuf {
     path
 }
 
-/// A shell script in a directory.
+/// Writes a shell script to a directory.
 pub fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
     let path = directory.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -30,14 +30,15 @@ pub fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// A value for `--via`: a program that tells fio's version, and otherwise runs a script.
+/// Returns a value for `--via`: a program that prints a fio version when asked for it, and otherwise runs a
+/// script.
 pub fn fake(place: &Sandbox, script: &str) -> String {
     let version = "if [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi";
     let path = program(&place.work(), "fake", &format!("{version}\n{script}"));
     format!("fio={}", path.display())
 }
 
-/// fio's document of a job that has read so many I/Os of 1 ms, in a number of milliseconds.
+/// Returns fio's document for a job that has read this many I/Os of 1 ms, in `runtime_ms` milliseconds.
 pub fn document(reads: u64, runtime_ms: u64, more: &str) -> String {
     let bytes = reads * 4096;
     format!(
@@ -49,24 +50,24 @@ pub fn document(reads: u64, runtime_ms: u64, more: &str) -> String {
     )
 }
 
-/// A number of a document.
+/// Returns a number in a document.
 pub fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Codes and messages of a document's caveats.
+/// Returns the codes and messages of a document's caveats.
 pub fn caveats(document: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = document["caveats"].as_array().unwrap().iter();
     all.map(|caveat| (text(&caveat["code"]), text(&caveat["message"]))).collect()
 }
 
-/// Codes of a document's caveats.
+/// Returns the codes of a document's caveats.
 pub fn codes(document: &Value) -> Vec<String> {
     caveats(document).into_iter().map(|(code, _)| code).collect()
 }
 
-/// What a caveat says; `None` where it is not there.
+/// Returns the message of a caveat; `None` if the document does not have it.
 pub fn told(document: &Value, code: &str) -> Option<String> {
     caveats(document).into_iter().find(|(own, _)| own == code).map(|(_, message)| message)
 }

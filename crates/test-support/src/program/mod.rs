@@ -1,4 +1,4 @@
-//! iogauge, run in a place of its own.
+//! Runs iogauge in a sandbox.
 
 pub mod answer;
 pub mod fio;
@@ -19,14 +19,15 @@ use tempfile::TempDir;
 /// Eight I/Os at a time, each in 100 µs.
 pub const EIGHT: &str = "sim:channels=8,service=100us";
 
-/// Fails where a number is further from the truth than this share of it.
+/// Fails if a number differs from the truth by more than this share of it.
 #[track_caller]
 pub fn near(value: &Value, truth: f64, relative: f64) {
     let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
     assert!((value / truth - 1.0).abs() <= relative, "{value} is not near {truth}");
 }
 
-/// Whether a text is one error or warning: the fact in a line, and at most a hint in a second one.
+/// Returns true if a text is one error or warning: the fact in one line, and at most a hint in a second
+/// one.
 pub fn is_one_message(stderr: &str) -> bool {
     let mut lines = stderr.lines();
     let fact = lines.next().is_some_and(|l| l.starts_with("error: ") || l.starts_with("warning: "));
@@ -34,26 +35,24 @@ pub fn is_one_message(stderr: &str) -> bool {
     fact && hint && lines.next().is_none() && stderr.ends_with('\n')
 }
 
-/// Asserts that a text is one error or warning, as [`is_one_message()`] reads it.
+/// Asserts that a text is one error or warning, as defined by [`is_one_message()`].
 #[track_caller]
 pub fn assert_one_message(stderr: &str) {
     assert!(is_one_message(stderr), "{stderr}");
 }
 
-/// A directory for one test with a working directory and a history of its own.
+/// A directory for one test, with its own working directory and history.
 pub struct Sandbox {
     program: PathBuf,
     dir: TempDir,
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Done {
-    /// Its exit code; `None` where a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it printed.
     pub stdout: String,
-    /// What it said beside that.
     pub stderr: String,
 }
 
@@ -78,7 +77,7 @@ impl Done {
         self
     }
 
-    /// The one document on stdout.
+    /// Parses the single document on stdout.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
@@ -86,30 +85,30 @@ impl Done {
 }
 
 impl Sandbox {
-    /// For a program; its directory is made in `parent`.
+    /// Creates a sandbox for a program; its directory is created in `parent`.
     pub fn new(program: &Path, parent: &Path) -> Self {
         let dir = tempfile::Builder::new().prefix("cli").tempdir_in(parent).unwrap();
         Self { program: program.to_owned(), dir }
     }
 
-    /// The working directory of the commands.
+    /// Returns the working directory of the commands.
     pub fn work(&self) -> PathBuf {
         let work = self.dir.path().join("work");
         std::fs::create_dir_all(&work).unwrap();
         work
     }
 
-    /// The file the commands keep their runs in.
+    /// Returns the history file of the commands.
     pub fn history(&self) -> PathBuf {
         self.dir.path().join("data/iogauge/history.db")
     }
 
-    /// Names in the working directory, sorted.
+    /// Returns the names in the working directory, sorted.
     pub fn names(&self) -> Vec<String> {
         names(&self.work())
     }
 
-    /// A command, not started.
+    /// Returns a command that is not started yet.
     pub fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
         command
@@ -131,19 +130,19 @@ impl Sandbox {
         command.output().unwrap().into()
     }
 
-    /// Runs a command as if on a page of so many columns.
+    /// Runs a command as on a terminal with this many columns.
     pub fn run_on(&self, columns: u16, arguments: &[&str]) -> Done {
         let mut command = Command::from_std(self.command(arguments));
         command.timeout(PATIENCE).env("COLUMNS", columns.to_string());
         command.output().unwrap().into()
     }
 
-    /// Starts a command in the background; it is ended with the value.
+    /// Starts a command in the background; it is ended when the value is dropped.
     pub fn start(&self, arguments: &[&str]) -> Started {
         Started(Some(self.command(arguments).spawn().unwrap()))
     }
 
-    /// The rows of `history list`, as the export has them, oldest first: id and state.
+    /// Returns id and state of the rows of `history list`, newest first.
     pub fn runs(&self) -> Vec<(String, String)> {
         let text = self.run(&["history", "list"]).ends(0).stdout;
         text.lines()
@@ -156,7 +155,7 @@ impl Sandbox {
     }
 }
 
-/// Kills a command with the process that works for it, and waits until both have ended.
+/// Kills a command and its worker process, and waits until both have ended.
 #[track_caller]
 pub fn kill_both(child: &mut Child) {
     let workers = children(child.id());
@@ -165,16 +164,16 @@ pub fn kill_both(child: &mut Child) {
     eventually(|| workers.iter().all(|worker| is_gone(*worker)));
 }
 
-/// A command under way.
+/// A running command.
 pub struct Started(Option<Child>);
 
 impl Started {
-    /// The process that was started: the front of the one that works.
+    /// Returns the id of the started process, the supervisor of the measuring one.
     pub fn pid(&self) -> u32 {
         self.0.as_ref().unwrap().id()
     }
 
-    /// The process that works, once it is there.
+    /// Returns the id of the measuring process, once it exists.
     #[track_caller]
     pub fn worker(&self) -> u32 {
         let mut found = None;
@@ -193,7 +192,7 @@ impl Started {
             .status();
     }
 
-    /// True while the command has not ended.
+    /// Returns true while the command has not ended.
     pub fn runs(&mut self) -> bool {
         self.0.as_mut().unwrap().try_wait().unwrap().is_none()
     }
@@ -222,7 +221,7 @@ impl Drop for Started {
     }
 }
 
-/// True where the directory takes direct I/O; says that the test is skipped otherwise.
+/// Returns true if the directory supports direct I/O; otherwise reports that the test is skipped.
 pub fn direct_io(test: &str, directory: &Path) -> bool {
     let path = directory.join("probe");
     let opened = File::options()

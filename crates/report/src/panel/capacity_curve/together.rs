@@ -1,13 +1,13 @@
-//! Several capacity curves in one picture: the means, the answers.
+//! Several capacity curves in one picture: their means and answers.
 
 use crate::chart::{Axis, Frame, Ink, Mark, Scale, Scene, Stroke, count, latency_ns, legend};
 use crate::exhibit::Capacity;
 use crate::panel::Figure;
 
-/// Most curves in one picture; more cannot be told apart.
+/// Maximum number of curves in one picture. More cannot be distinguished.
 pub(super) const MOST: usize = Ink::SERIES as usize;
 
-/// Curves by name, of one kind of thing: at least two.
+/// Draws at least two named curves, all in the same terms.
 pub(super) fn figure(curves: &[(String, Capacity<'_>)], width: f64) -> Figure {
     let one = |(name, capacity): &(String, Capacity<'_>)| {
         let (answer, terms) = (capacity.answer, capacity.terms);

@@ -1,26 +1,25 @@
-//! Which latencies are drawn, by names that tell them apart.
+//! Selects the latencies to draw and gives them unique names.
 
 use crate::exhibit::{Exhibit, Latencies};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most curves of all pictures, as long as each load keeps one: more are not looked at, and make a page that
-/// cannot be mailed.
+/// Maximum number of curves in all pictures together, as long as each workload keeps one. Nobody looks at
+/// more, and the page would be too large to mail.
 const MOST: usize = 400;
 
-/// Latencies that are drawn.
 pub(super) struct Named<'a> {
     pub series: Vec<Latencies<'a>>,
-    /// Where some are left out, how many runs of each load are drawn, the latest.
+    /// If some are left out: how many of the latest runs of each workload are drawn.
     pub latest: Option<usize>,
-    /// Curves that are left out.
+    /// Number of curves that are left out.
     pub left_out: usize,
 }
 
-/// A run's latencies by the name of what was measured, with its place where there are several.
+/// A run, and latencies named after what was measured, with its place if there are several.
 type OfRun<'a> = (&'a Exhibit, Latencies<'a>);
 
-/// Latencies of all runs.
+/// Returns the latencies of all runs.
 pub(super) fn named(exhibits: &[Exhibit]) -> Named<'_> {
     let (kept, latest, left_out) = latest(placed(exhibits));
     let ids: BTreeSet<&str> = kept.iter().map(|(run, _)| run.head().run_id.as_str()).collect();
@@ -30,7 +29,7 @@ pub(super) fn named(exhibits: &[Exhibit]) -> Named<'_> {
         if times.get(&latencies.name).is_none_or(|times| *times == 1) {
             return latencies.name;
         }
-        // In front: a legend cuts the end of what is too long.
+        // The run comes first because a legend truncates long names at the end.
         let name = &latencies.name;
         let run = format!("run {}", short_id(&exhibit.head().run_id, &ids));
         let number = used.entry(format!("{run}: {name}")).or_default();
@@ -47,7 +46,7 @@ fn placed(exhibits: &[Exhibit]) -> Vec<OfRun<'_>> {
     let of_run = |exhibit| Exhibit::latencies(exhibit).into_iter().map(move |own| (exhibit, own));
     let mut all: Vec<OfRun<'_>> = exhibits.iter().flat_map(of_run).collect();
     let places: BTreeSet<String> = all.iter().map(|(exhibit, _)| exhibit.place()).collect();
-    // What is the same of all need not be said.
+    // What all names have in common is left out.
     if places.len() > 1 {
         for (exhibit, latencies) in &mut all {
             latencies.name = format!("{}, {}", latencies.name, exhibit.place());
@@ -56,7 +55,8 @@ fn placed(exhibits: &[Exhibit]) -> Vec<OfRun<'_>> {
     all
 }
 
-/// Of too many the latest of each name; how many of each, and how many are left out.
+/// If there are too many, keeps the latest of each name. Returns the kept ones, how many of each name are
+/// kept, and how many are left out.
 fn latest(all: Vec<OfRun<'_>>) -> (Vec<OfRun<'_>>, Option<usize>, usize) {
     let before = all.len();
     if before <= MOST {
@@ -79,14 +79,15 @@ fn latest(all: Vec<OfRun<'_>>) -> (Vec<OfRun<'_>>, Option<usize>, usize) {
     (kept, (left_out > 0).then_some(of_each), left_out)
 }
 
-/// How often each name occurs.
+/// Counts how often each name occurs.
 fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
     names.for_each(|name| *times.entry(name).or_default() += 1);
     times
 }
 
-/// The end of a run's name that no other run's has: `x7k2`; all of it where the last two parts do not do.
+/// Returns the end of a run's id that no other run's id has: `x7k2`; the whole id if its last two parts are
+/// not enough.
 fn short_id<'a>(id: &'a str, all: &BTreeSet<&str>) -> &'a str {
     let ends = id.rmatch_indices('-').map(|(dash, _)| &id[dash + 1..]).take(2);
     let is_own = |end: &&str| all.iter().filter(|other| **other != id).all(|o| !o.ends_with(end));

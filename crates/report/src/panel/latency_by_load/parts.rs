@@ -1,4 +1,4 @@
-//! The three parts.
+//! The three parts of the figure.
 
 use super::{Along, Load, bucket_word, in_bytes};
 use crate::chart::{
@@ -9,20 +9,20 @@ use crate::classic::FINE;
 use crate::panel::hundredths;
 use crate::terminal::Terms;
 
-/// Bounds of the background's shares, as the number of buckets of [`FINE`] below each: 1 ms and 10 ms.
+/// Bounds of the shares in the background, as numbers of [`FINE`] buckets below them: 1 ms and 10 ms.
 pub(super) const SHADES: [usize; 2] = [5, 8];
-/// What the bands up to 95 % and to 99 % are drawn in.
+/// Inks of the bands up to the 95th and to the 99th percentile.
 pub(super) const BANDS: [(Ink, f64); 2] = [(Ink::Series(0), 0.5), (Ink::Series(0), 0.2)];
-/// Length of the mark of a figure that no band or line shows, to the left of the histogram.
+/// Length of the tick, left of the histogram, for a figure that no band or line shows.
 const TICK: f64 = 24.0;
-/// Part of a load's stripe that its histogram takes.
+/// Share of a load's column that its histogram takes.
 const HISTOGRAM: f64 = 0.46;
-/// What a bar of throughput is drawn in whose latencies are not known.
+/// Ink of a throughput bar whose latencies are unknown.
 pub(super) const UNSLICED: (Ink, f64) = (Ink::Muted, 0.8);
-/// Part of a load's stripe that a bar takes.
+/// Share of a load's column that a bar takes.
 const BAR: f64 = 0.6;
 
-/// Edges of the buckets on a scale of latencies, in nanoseconds: the lower and upper one of each.
+/// Returns the lower and upper edge of each bucket on the latency axis, in nanoseconds.
 fn edges(least: f64, most: f64) -> [[f64; 2]; FINE.len()] {
     let upper = FINE.map(|bound| bound.map_or(most.max(2e9), |bound| bound as f64));
     let mut edges = [[0.0; 2]; FINE.len()];
@@ -34,7 +34,7 @@ fn edges(least: f64, most: f64) -> [[f64; 2]; FINE.len()] {
     edges
 }
 
-/// Above: how latencies spread.
+/// Draws the upper part: the spread of latencies.
 pub(super) fn spread(scene: &mut Scene, loads: &[Load], frame: Frame) {
     let x = Scale::Bands { count: loads.len(), range: frame.xs() };
     let latencies = || loads.iter().filter_map(|load| load.sample.row.latency);
@@ -56,7 +56,7 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], frame: Frame) {
         let pairs: Option<Vec<(f64, f64)>> =
             loads.iter().map(|load| lower(load).zip(upper(load))).collect();
         let Some(pairs) = pairs.filter(|pairs| pairs.len() > 1) else {
-            // One load, or one that lacks the figure: a mark where each has it.
+            // There is only one load, or one lacks the figure: draw a tick for each load that has it.
             for (number, upper) in
                 loads.iter().enumerate().filter_map(|(n, l)| Some((n, upper(l)?)))
             {
@@ -93,7 +93,7 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], frame: Frame) {
         .line([(frame.x, bottom), (frame.x + frame.width, bottom)], Stroke::solid(Ink::Muted, 1.0));
 }
 
-/// The background: from below, shares under 1 ms, under 10 ms, and over it.
+/// Draws the background: from the bottom up, the shares under 1 ms, under 10 ms, and above.
 fn shades(scene: &mut Scene, loads: &[Load], frame: Frame, x: Scale) {
     for (number, load) in loads.iter().enumerate() {
         let Some(shares) = &load.shares else { continue };
@@ -109,7 +109,8 @@ fn shades(scene: &mut Scene, loads: &[Load], frame: Frame, x: Scale) {
     }
 }
 
-/// At each load a bar for each bucket: as high as its latencies, as long as its share.
+/// Draws a histogram at each load: a bar per bucket, as high as the bucket's range of latencies and as long
+/// as its share.
 fn histograms(scene: &mut Scene, loads: &[Load], x: Scale, y: Scale, [least, most]: [f64; 2]) {
     let edges = edges(least, most);
     let [bottom, top] = y.range();
@@ -138,7 +139,7 @@ fn histograms(scene: &mut Scene, loads: &[Load], x: Scale, y: Scale, [least, mos
     }
 }
 
-/// In the middle: the mean, and how it scales.
+/// Draws the middle part: the mean and how it scales.
 pub(super) fn mean(scene: &mut Scene, loads: &[Load], frame: Frame) {
     let x = Scale::Bands { count: loads.len(), range: frame.xs() };
     let y = Scale::from_zero(loads.iter().map(Load::mean_ns).fold(0.0, f64::max), frame.ys());
@@ -177,7 +178,7 @@ pub(super) fn mean(scene: &mut Scene, loads: &[Load], frame: Frame) {
         .line([(frame.x, bottom), (frame.x + frame.width, bottom)], Stroke::solid(Ink::Muted, 1.0));
 }
 
-/// Below: throughput, sliced by latency.
+/// Draws the lower part: throughput, sliced by latency.
 pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame: Frame) {
     let x = Scale::Bands { count: loads.len(), range: frame.xs() };
     let in_bytes = in_bytes(loads);
@@ -196,7 +197,7 @@ pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame:
             scene.rect([left, bottom - height, width, height], UNSLICED.0, UNSLICED.1);
             continue;
         };
-        // Shares that were rounded do not sum up to all.
+        // Rounded shares do not add up to exactly 100 %.
         let sum = shares.iter().sum::<f64>().max(1e-9);
         let mut from = bottom;
         for (bucket, share) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
@@ -213,7 +214,7 @@ pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame:
     );
 }
 
-/// What is told of each load, over all three parts.
+/// Returns the hover texts of each load, for all three parts.
 pub(super) fn hover(scene: &mut Scene, along: Along, loads: &[Load], frames: [Frame; 3]) {
     let x = Scale::Bands { count: loads.len(), range: frames[0].xs() };
     let point = |(number, load): (usize, &Load)| {
