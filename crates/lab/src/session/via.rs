@@ -158,7 +158,7 @@ pub fn loads(
 /// Checks that there is enough memory for fio to run the jobs of a job file.
 ///
 /// # Errors
-/// There is not.
+/// There is too little memory.
 pub fn check_footprint(jobs: &FioJobs) -> Result<(), LabError> {
     let footprint = Footprint::through_fio(jobs.jobs().iter().map(|job| &job.shape));
     Ok(footprint.check(&Room::here()).map_err(WorkerError::from)?)

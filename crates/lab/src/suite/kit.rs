@@ -121,7 +121,7 @@ pub(crate) fn capitalized(text: &str) -> String {
 /// Checks that direct I/O accepts an option's block size, and that the block fits into each part.
 ///
 /// # Errors
-/// It does not.
+/// The block size is not a multiple of the target's, or a part is too small.
 pub(crate) fn block_fits(site: &Site, option: &str, block_bytes: u64) -> Result<(), SuiteError> {
     let unit = site.block_bytes;
     if !site.takes(block_bytes) {
