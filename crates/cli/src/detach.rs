@@ -1,4 +1,4 @@
-//! `--detach`: the same command again, in the background, in a session of its own.
+//! `--detach`: starts the same command again in the background, in a session of its own.
 
 use crate::args::OutputArgs;
 use crate::exit::{Exit, Usage};
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Tells the background process where its log is.
+/// Passes the path of the log to the background process.
 const LOG: &str = "IOGAUGE_DETACHED_LOG";
-/// First words of the line that tells the run's name.
+/// Start of the line that announces the run's ID.
 const ANNOUNCEMENT: &str = "iogauge run ";
-/// Prefill comes first and may take its time; then the run gets its name.
+/// Longest wait for the run's ID. The prefill precedes it and may be slow.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Starts this command again in the background and returns once its run has a name.
+/// Starts this command again in the background and returns once its run has an ID.
 ///
 /// # Errors
-/// Where the background process cannot be started or ends before it has begun.
+/// The background process cannot be started, or ends before it has begun.
 pub fn start(
     arguments: &[OsString],
     output: &OutputArgs,
@@ -34,7 +34,7 @@ pub fn start(
         return Err(Usage(text.to_owned()).into());
     };
     let (log, out) = make_log(&history)?;
-    // Stays readable when a short run has removed its log already.
+    // Opened first: a short run may already have removed its log.
     let mut told = File::open(&log).with_context(|| format!("cannot read {}", log.display()))?;
     let mut text = String::new();
     let rest = arguments.iter().skip(1).filter(|a| a.as_os_str() != "--detach");
@@ -79,7 +79,7 @@ pub fn start(
     anyhow::bail!("the background process has not begun to measure; its log is {}", log.display())
 }
 
-/// The run's name, once its line is complete.
+/// Returns the run's ID, once its line is complete.
 fn announced(log: &str) -> Option<&str> {
     let mut lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     lines.find_map(|line| line.strip_prefix(ANNOUNCEMENT))
@@ -93,7 +93,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Makes a log beside the history, under a name that nothing has.
+/// Makes a log next to the history, under an unused name.
 fn make_log(history: &Path) -> anyhow::Result<(PathBuf, File)> {
     let parent = history.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
@@ -113,25 +113,25 @@ fn make_log(history: &Path) -> anyhow::Result<(PathBuf, File)> {
     }
 }
 
-/// Leaves the terminal behind, in a background process.
+/// Detaches a background process from the terminal.
 pub fn settle() {
     if std::env::var_os(LOG).is_some() {
-        // It fails for the leader of a process group, which then has its own already.
+        // It fails for the leader of a process group.
         let _ = rustix::process::setsid();
     }
 }
 
-/// Tells the starting process the run's name.
+/// Announces the run's ID to the starting process.
 pub fn report(id: &str) {
     if std::env::var_os(LOG).is_some() {
         screen::tell(&format!("{ANNOUNCEMENT}{id}"));
     }
 }
 
-/// Removes the log of a background run that ended well: the history holds everything.
+/// Removes the log of a background run that ended well; the history has everything.
 pub fn done() {
     let Some(log) = std::env::var_os(LOG).map(PathBuf::from) else { return };
-    // The environment may name any file; the log is the one that stderr goes to.
+    // The environment may name any file. Only the file that stderr writes to is the log.
     let is_log = match (rustix::fs::lstat(&log), rustix::fs::fstat(std::io::stderr())) {
         (Ok(file), Ok(stderr)) => (file.st_dev, file.st_ino) == (stderr.st_dev, stderr.st_ino),
         _ => false,

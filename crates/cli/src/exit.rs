@@ -10,22 +10,21 @@ use std::process::ExitCode;
 /// How the process ends. Documented in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
     Done = 0,
     /// A fault of the tool or the machine, or a result that could not be kept.
     Fault = 1,
-    /// Wrong usage.
     Usage = 2,
-    /// The target was refused by a guard.
+    /// A guard refused the target.
     Refused = 3,
-    /// I/O errors during the run, data that is not as it was written, or a step or search in which
-    /// nothing was completed; the result is kept.
+    /// I/O errors during the run, data that differs from what was written, or a step or search in
+    /// which nothing completed. The result is kept.
     IoErrors = 4,
-    /// The limit cannot be met even at depth 1.
+    /// The limit cannot be met even at queue depth 1.
     Unattainable = 5,
-    /// What was compared differs.
+    /// The compared results differ.
     Differs = 6,
-    /// A search cannot tell whether any load keeps the limit, or the client lacked processor time.
+    /// The search cannot tell whether any load meets the limit, or the client lacked processor
+    /// time.
     Undecided = 7,
     /// Interrupted; the result is kept.
     Interrupted = 130,
@@ -47,7 +46,7 @@ pub struct Usage(pub String);
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// The exit code an error stands for.
+/// Returns the exit code for an error.
 pub fn of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
         if cause.is::<Usage>() || cause.is::<SuiteError>() {
@@ -91,7 +90,7 @@ fn of_database(error: &DbError) -> Exit {
     }
 }
 
-/// True where another `--history` or another run would have been right.
+/// True if the user has to choose another `--history` or another run.
 fn names_what_is_not_there(error: &HistoryError) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! Files, environment and machine behind a job file.
+//! Files, environment and machine facts for a job file.
 
 use iogauge_fio::job::Source;
 use iogauge_lab::machine::{GroupLimits, Memory, Roots, machine};
@@ -8,13 +8,13 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
-/// The job file a TARGET is, if it is one.
+/// Returns the path if TARGET is a job file.
 pub fn named(target: &str) -> Option<&Path> {
     let path = Path::new(target);
     path.extension().is_some_and(|extension| extension == "fio").then_some(path)
 }
 
-/// A larger file is none that somebody wrote.
+/// Nobody writes a larger job file.
 const LARGEST_BYTES: u64 = 16 << 20;
 
 /// This process and the machine it runs on.
@@ -55,7 +55,8 @@ impl Source for Here {
     }
 
     fn random(&self) -> u64 {
-        // Keys of the standard library's tables are drawn by the system, anew for each process.
+        // The standard library keys its hasher with randomness from the system, anew for each
+        // process.
         RandomState::new().build_hasher().finish()
     }
 }

@@ -1,4 +1,4 @@
-//! Keeping the steps of a run without waiting for the history while one is measured.
+//! Keeps the steps of a run without waiting for the history during a measurement.
 
 use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_model::result::StepResult;
@@ -6,20 +6,20 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// A run's entry in the history, with the steps that it has.
+/// A run's entry in the history, with its steps.
 ///
-/// Whole steps are written at once. What a step under way measured so far is written behind the caller's
-/// back: even a write to the page cache can wait for the very load that is being measured.
+/// Complete steps are written synchronously. A snapshot of a running step is written by another
+/// thread: even a write to the page cache can wait for the very load that is being measured.
 #[derive(Debug)]
 pub struct Keeper {
     writer: Arc<Mutex<RunWriter>>,
-    /// Steps kept.
+    /// Number of steps kept.
     steps: u32,
     behind: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
-    /// Keeps steps behind so many that the run has.
+    /// Keeps further steps of a run that already has `steps` of them.
     pub fn new(writer: RunWriter, steps: u32) -> Self {
         Self { writer: Arc::new(Mutex::new(writer)), steps, behind: None }
     }
@@ -36,8 +36,9 @@ impl Keeper {
         Ok(())
     }
 
-    /// Keeps a step that goes on, as far as it came, where the step before is written. The next one that
-    /// is kept takes its place. What cannot be kept now may be then; only that is worth a word.
+    /// Keeps a snapshot of a running step, unless the one before is still being written. The next
+    /// step that is kept replaces it. Errors are ignored: a later write may succeed, and only that
+    /// one's failure matters.
     pub fn keep_so_far(&mut self, make: &mut dyn FnMut() -> StepResult) {
         if self.behind.as_ref().is_some_and(|behind| !behind.is_finished()) {
             return;
@@ -55,14 +56,15 @@ impl Keeper {
         self.behind = std::thread::Builder::new().name("history".to_owned()).spawn(keep).ok();
     }
 
-    /// The entry, to be closed; it is there, since the thread that had it, too, is over.
+    /// Returns the entry, to be closed. It is always there, because the other thread that shared it
+    /// has ended.
     pub fn into_writer(mut self) -> Option<RunWriter> {
         self.wait();
         let writer = Arc::into_inner(self.writer)?;
         Some(writer.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Nothing is written behind anybody's back any more.
+    /// Waits until no snapshot is being written.
     fn wait(&mut self) {
         if let Some(Err(panic)) = self.behind.take().map(JoinHandle::join) {
             resume_unwind(panic);

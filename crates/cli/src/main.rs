@@ -1,4 +1,4 @@
-//! The binary `iogauge`: arguments, progress, exit codes. What it does lives in the other crates.
+//! The binary `iogauge`: arguments, progress, exit codes. The other crates do the work.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What the command asks for, in the process that works.
+/// Runs the command, in the working process.
 fn work(reporter: &Reporter) -> Exit {
     let arguments = args::with_dashes(std::env::args_os());
     let cli = match Cli::try_parse_from(&arguments) {
@@ -104,18 +104,19 @@ fn interrupt(reporter: &Reporter) -> anyhow::Result<Interrupt> {
     Ok(interrupt)
 }
 
-/// Makes a write beyond the largest file allowed (ulimit -f) an error like others, and no end, in this process
-/// and in the one that it forks: a message may be such a write.
+/// Turns a write beyond the largest file allowed (`ulimit -f`) into an ordinary error instead of a
+/// fatal signal, in this process and in the one that it forks: printing a message may be such a
+/// write.
 fn take_file_limit() -> anyhow::Result<()> {
     let taken = signal_hook::flag::register(SIGXFSZ, Arc::clone(&FILE_LIMIT_MET));
     taken.map(drop).context("cannot take signals")
 }
 
-/// Set once a write went beyond the largest file allowed.
+/// Set once a write exceeded the largest file allowed.
 static FILE_LIMIT_MET: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// What is wrong and what would be right, once a write went beyond the largest file allowed: who
-/// wrote may have heard of no more than a failed write.
+/// Returns the fact and the hint once a write exceeded the largest file allowed. The writer's own
+/// error may say no more than that a write failed.
 fn file_limit_hint() -> Option<String> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     limit.filter(|_| FILE_LIMIT_MET.load(Ordering::Relaxed)).map(|limit_bytes| {
@@ -127,7 +128,7 @@ fn file_limit_hint() -> Option<String> {
     })
 }
 
-/// Help goes to stdout; a mistake is told in one line.
+/// Prints help to stdout, and a mistake in one line to stderr.
 fn usage(error: &clap::Error) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
@@ -148,7 +149,7 @@ fn usage(error: &clap::Error) -> Exit {
     }
 }
 
-/// An error with its causes; many errors quote theirs already.
+/// Joins an error and its causes. Many errors already quote their causes.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -159,7 +160,7 @@ fn in_one_line(error: &anyhow::Error) -> String {
     screen::line(&line)
 }
 
-/// clap's message without its usage block, with its tip, or the help of the command, as the hint.
+/// Returns clap's message without its usage block. The hint is clap's tip or the command's help.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let negative = negative_number(error);
@@ -173,7 +174,7 @@ fn one_line(error: &clap::Error) -> String {
             break;
         }
         match line.strip_prefix("tip: ") {
-            // It would make a TARGET of the number.
+            // The tip would turn the number into a TARGET.
             Some(_) if negative.is_some() => {}
             Some(tip) => hint = Some(tip.to_owned()),
             None if line.starts_with("For more") => {}
@@ -185,14 +186,14 @@ fn one_line(error: &clap::Error) -> String {
     }
     let facts = facts.join("; ").replace(":; ", ": ");
     let facts = facts.strip_prefix("error: ").unwrap_or(&facts);
-    // The value parsers give hints of their own.
+    // The value parsers provide their own hints.
     if facts.contains("; hint: ") && hint.is_none() {
         return facts.to_owned();
     }
     format!("{facts}; hint: {}", hint.unwrap_or(help))
 }
 
-/// The number below zero that clap took for an option.
+/// Returns the negative number that clap took for an option.
 fn negative_number(error: &clap::Error) -> Option<&str> {
     let ContextValue::String(text) = error.get(ContextKind::InvalidArg)? else { return None };
     let is_number = text.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What a measurement shows and keeps while it goes on, and where its text goes.
+//! What a measurement shows and keeps while it runs, and where its text goes.
 
 mod progress;
 
@@ -18,32 +18,32 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Width of text where there is no terminal to ask.
+/// Width of text without a terminal.
 const PLAIN_WIDTH: u16 = 100;
 
-/// Shows progress, tells decisions, and keeps each point in the history.
+/// Shows progress, prints decisions, and keeps each point in the history.
 #[derive(Debug)]
 pub struct Screen {
     /// The status line.
     pub progress: Progress,
     explain: bool,
     keeper: Option<Keeper>,
-    /// The first step that could not be kept.
+    /// The first error of a step that could not be kept.
     pub lost: Option<HistoryError>,
 }
 
 impl Screen {
-    /// A screen that tells decisions where `explain` asks for it.
+    /// Makes a screen. With `explain`, it prints the decisions of a search.
     pub fn new(quiet: bool, explain: bool) -> Self {
         Self { progress: Progress::new(quiet), explain, keeper: None, lost: None }
     }
 
-    /// From now on steps are kept, behind so many that the run has.
+    /// Keeps steps from now on, after the `steps` that the run already has.
     pub fn keep_in(&mut self, writer: RunWriter, steps: u32) {
         self.keeper = Some(Keeper::new(writer, steps));
     }
 
-    /// The run in the history, to be closed.
+    /// Returns the run's history entry, to be closed.
     pub fn take_writer(&mut self) -> Option<RunWriter> {
         self.keeper.take().and_then(Keeper::into_writer)
     }
@@ -96,7 +96,7 @@ impl Observer for Screen {
     }
 }
 
-/// The page text for people is laid out on: that of stdout, or of stderr beside JSON.
+/// Returns the page layout for people: that of stdout, or of stderr next to JSON.
 pub fn page(stderr: bool) -> Page {
     let (terminal, size) = if stderr {
         (std::io::stderr().is_terminal(), rustix::termios::tcgetwinsize(std::io::stderr()))
@@ -109,11 +109,10 @@ pub fn page(stderr: bool) -> Page {
     Page { width, color }
 }
 
-/// Asks a question that is answered with yes or no; `instead` is what has to be typed where nobody can
-/// answer.
+/// Asks a yes/no question. `instead` is what to type if nobody can answer.
 ///
 /// # Errors
-/// Where nobody can answer.
+/// There is no terminal to answer on.
 pub fn confirmed(question: &str, instead: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let text = format!("{question} There is no terminal to answer on; hint: use {instead}");
@@ -126,16 +125,16 @@ pub fn confirmed(question: &str, instead: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Prints text for people on stdout: what cannot be printed is escaped, and passwords are hidden. A reader
-/// that has gone away (`| head`) is no fault.
+/// Prints text for people on stdout. Escapes unprintable characters and hides passwords. A reader
+/// that has closed the pipe (`| head`) is not an error.
 ///
 /// # Errors
-/// Where stdout cannot be written for another reason.
+/// stdout cannot be written for another reason.
 pub fn print(text: &str) -> anyhow::Result<()> {
     data(&shown_page(text, page(false).color))
 }
 
-/// Prints one line for people on stdout, as [`print()`] does: line ends that come from outside are escaped.
+/// Prints one line for people on stdout, as [`print()`] does. Escapes line ends from outside.
 ///
 /// # Errors
 /// As [`print()`].
@@ -143,19 +142,19 @@ pub fn say(text: &str) -> anyhow::Result<()> {
     data(&line(text))
 }
 
-/// A value as JSON for programs, in lines and columns, without what a terminal would obey.
+/// Formats a value as indented JSON for programs, without terminal control sequences.
 ///
 /// # Errors
-/// Where it cannot be JSON.
+/// The value cannot be serialized.
 pub fn json(value: &impl serde::Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|text| json_shown(&text).into_owned())
 }
 
-/// Prints data for programs on stdout: JSON, CSV, job files. It stays as it is, except where a person reads it on a
-/// terminal. A reader that has gone away is no fault.
+/// Prints data for programs on stdout: JSON, CSV, job files. Changes nothing in it unless stdout is
+/// a terminal. A reader that has closed the pipe is not an error.
 ///
 /// # Errors
-/// Where stdout cannot be written for another reason.
+/// stdout cannot be written for another reason.
 pub fn data(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     let text =
@@ -167,25 +166,25 @@ pub fn data(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Tells people something on stderr, as [`print()`] does; where nobody listens any more, nobody misses it.
+/// Prints text for people on stderr, as [`print()`] does. Ignores errors.
 pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", shown_page(text, page(true).color).trim_end());
 }
 
-/// Prints an error on stderr, as [`message()`] lays it out.
+/// Prints an error on stderr in the layout of [`message()`].
 pub fn error(text: &str) {
     tell(&message("error", text));
 }
 
-/// Prints a warning on stderr, as [`message()`] lays it out.
+/// Prints a warning on stderr in the layout of [`message()`].
 pub fn warning(text: &str) {
     tell(&message("warning", text));
 }
 
-/// What separates the fact from the hint in the text of an error or a warning: `FACT; hint: HINT`.
+/// Separates the fact from the hint in the text of an error or a warning: `FACT; hint: HINT`.
 const HINT: &str = "; hint: ";
 
-/// A message for people: the fact in one line, and below it the hint, if the text has one.
+/// Formats a message for people: the fact in one line and the hint, if there is one, in the next.
 pub fn message(kind: &str, text: &str) -> String {
     let text = line(text);
     let (fact, hint) =
@@ -194,12 +193,12 @@ pub fn message(kind: &str, text: &str) -> String {
     hint.map_or(fact.clone(), |hint| format!("{fact}\nhint: {}", with_short_names(hint)))
 }
 
-/// A text as one line for people: without passwords, and with what cannot be printed escaped.
+/// Formats text as one line for people: hides passwords and escapes unprintable characters.
 pub fn line(text: &str) -> String {
     shown_in_line(&without_secrets(text)).into_owned()
 }
 
-/// A text without the passwords of the command line and of the environment, and without what looks like one.
+/// Hides the passwords of the command line and of the environment, and whatever looks like one.
 pub fn without_secrets(text: &str) -> String {
     static SECRETS: LazyLock<Secrets> = LazyLock::new(|| {
         let arguments: Vec<String> =
@@ -210,11 +209,10 @@ pub fn without_secrets(text: &str) -> String {
     SECRETS.hide(text)
 }
 
-/// What a page of a terminal may have of control sequences: those of [`terminal`]'s own, which escapes all
-/// that comes from outside.
+/// Control sequences allowed in a page: those of [`terminal`], which escapes all text from outside.
 const COLORS: [&str; 5] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[1;32m", "\u{1b}[33m", "\u{1b}[1;31m"];
 
-/// Text of several lines for people.
+/// Formats text of several lines for people.
 fn shown_page(text: &str, is_colored: bool) -> String {
     let text = without_secrets(text);
     if !is_colored {
@@ -236,7 +234,7 @@ fn shown_page(text: &str, is_colored: bool) -> String {
     page
 }
 
-/// Tells people a line on stderr, unless nobody reads there: a full pipe must not hold up the end.
+/// Prints a line on stderr unless nobody reads there: a full pipe must not delay the end.
 pub fn tell_in_time(text: &str) {
     let stderr = std::io::stderr();
     let mut watched = [PollFd::new(&stderr, PollFlags::OUT)];

@@ -1,4 +1,4 @@
-//! What can go wrong between a plan and its result.
+//! Errors between a plan and its result.
 
 use iogauge_db::DbError;
 use iogauge_io::engine::EngineError;
@@ -10,25 +10,24 @@ use iogauge_io::verify::LedgerError;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::load::LoadError;
 
-/// A fault of a measurement. Each says in one line what is wrong, where, and what would be right.
+/// A fault of a measurement. Each message says in one line what is wrong and where, with a hint.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The target as typed cannot be read.
+    /// The target is malformed.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The simulated device as typed cannot be made.
+    /// The simulated device cannot be made from its text.
     #[error(transparent)]
     Sim(#[from] SimError),
     /// The target was refused or cannot be used.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The load cannot run.
+    /// The workload cannot run.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Jobs whose data cannot be told apart.
+    /// Jobs whose data cannot be distinguished.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// A worker failed.
     #[error(transparent)]
     Worker(#[from] WorkerError),
     /// The machine's counters cannot be read.
@@ -36,13 +35,13 @@ pub enum LabError {
     System(#[from] SystemError),
     #[error("ioengine {engine} cannot be used here: {source}; hint: use {instead}")]
     EngineRefused { engine: &'static str, source: EngineError, instead: &'static str },
-    /// An engine and a target that do not go together.
+    /// An engine that does not fit the target.
     #[error("{0}")]
     Mismatch(String),
-    /// Something that is not done, so that no data is lost.
+    /// Something that is refused so that no data is lost.
     #[error("{0}")]
     Refused(String),
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Db(#[from] DbError),
     #[error("interrupted while preparing the target; the next run resumes where this one stopped")]
@@ -58,7 +57,7 @@ impl From<FioError> for LabError {
 }
 
 impl LabError {
-    /// True where a guard refused the target (exit code 3).
+    /// Returns true if a guard refused the target (exit code 3).
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Target(error) if error.is_refusal())
@@ -67,7 +66,7 @@ impl LabError {
             || matches!(self, Self::Refused(_))
     }
 
-    /// True where the user asked for something that cannot be (exit code 2).
+    /// Returns true if the user requested something impossible (exit code 2).
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

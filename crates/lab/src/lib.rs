@@ -1,4 +1,5 @@
-//! The control plane: measures steps, searches the capacity, prepares targets, keeps the history.
+//! The control plane: measures steps, searches for the capacity, prepares targets, keeps the
+//! history.
 #![forbid(unsafe_code)]
 
 pub mod caveats;
@@ -17,29 +18,30 @@ pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};
 pub use session::{Region, Rig};
 
-/// fio as the program that does the I/O.
+/// fio, as the program that does the I/O.
 pub mod fio {
     pub use iogauge_io::pool::fio::{FioBinary, FioError, ForeignJob};
 }
 
-/// What the machine has, and what processes may take of it.
+/// The machine's resources, and how much of them processes may use.
 pub mod machine {
     pub use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, Roots, machine};
 }
 
-/// Files that a user asked for: whole or not there, and never in place of a file of others.
+/// Files that a user requested. They are written completely or not at all, and never replace a file
+/// of others.
 pub mod output {
     pub use iogauge_io::output::{OutputDirectory, OutputError, OutputFile, Replace};
 }
 
-/// The process that measures and the one that waits for it.
+/// The measuring process and the front process that waits for it.
 pub mod process {
     pub use iogauge_io::machine::UninterruptibleThread;
     pub use iogauge_io::pool::AddressSpace;
     pub use iogauge_io::{fork, share_one_heap};
 }
 
-/// What is measured: its kinds and files, what may be done to it, and what removes it again.
+/// Targets: their kinds and files, what may be done to them, and their removal.
 pub mod target {
     pub use iogauge_io::targets::{
         DEFAULT_SIZE_BYTES, FileOrigin, Intent, PartKind, TargetError, TargetSpec, clean,

@@ -1,4 +1,4 @@
-//! `iogauge clean`: remove what iogauge made, and nothing else.
+//! `iogauge clean`: removes what iogauge made, and nothing else.
 
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Usage};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Runs the command.
 ///
 /// # Errors
-/// Where a file cannot be looked at or removed.
+/// A file cannot be inspected or removed.
 pub fn run(args: &CleanArgs) -> anyhow::Result<Exit> {
     let spec: TargetSpec = args.target.parse().map_err(LabError::from)?;
     let TargetSpec::Paths(paths) = spec else {
@@ -22,8 +22,8 @@ pub fn run(args: &CleanArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Removes the test files of a run that is over, telling on stderr: those that were measured, if
-/// they are still where they were.
+/// Removes the test files that a finished run measured, if they are still in place, and reports
+/// each on stderr.
 ///
 /// # Errors
 /// As [`run`].
@@ -31,12 +31,12 @@ pub fn remove(rig: &Rig) -> anyhow::Result<()> {
     remove_where(rig, |_| true)
 }
 
-/// Removes some of the test files of a run that is over, as [`remove`] does with all of them.
+/// Removes some of the test files of a finished run, as [`remove`] removes all of them.
 ///
 /// # Errors
 /// As [`run`].
 pub fn remove_some(rig: &Rig, paths: &[PathBuf]) -> anyhow::Result<()> {
-    // Names as typed may lead to their files through links.
+    // A path as typed may contain symbolic links.
     let real: Vec<_> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     remove_where(rig, |path| paths.iter().chain(&real).any(|wanted| wanted == path))
 }

@@ -1,4 +1,4 @@
-//! `iogauge crosscheck`: does fio measure the same?
+//! `iogauge crosscheck`: checks whether fio measures the same.
 
 use super::invocation::{self, Invocation};
 use super::record::Outcome;
@@ -69,7 +69,7 @@ fn measure(
     found.extend(done.caveats.iter().cloned());
     invocation.record.tell_nothing(&found);
     let figures = done.compare(plan.tolerance);
-    // The head tells which fio it was; its clock was one of two.
+    // `via` in the head names fio. Only half of the measurement used its clock.
     invocation.rig.go_alone();
     let environment = session::environment(&invocation.rig);
     let mut head = invocation.head(CROSSCHECK_FORMAT, load.into());

@@ -1,4 +1,4 @@
-//! `iogauge doctor`: what would spoil a measurement.
+//! `iogauge doctor`: reports what would spoil a measurement.
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
@@ -6,11 +6,11 @@ use crate::screen;
 use iogauge_lab::session::doctor::examine;
 use iogauge_report::terminal;
 
-/// Runs the command. A target that a run could not read is told of as any other, and ends with
-/// [`Exit::Refused`].
+/// Runs the command. A target that a run would refuse is reported like any other, and the exit code
+/// is [`Exit::Refused`].
 ///
 /// # Errors
-/// A target that cannot be read as one or is not there.
+/// A target that is malformed or does not exist.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let document = examine(&args.target)?;
     if args.json {

@@ -1,4 +1,4 @@
-//! `iogauge find`: the capacity under a limit.
+//! `iogauge find`: finds the capacity under a limit.
 
 use super::invocation::{self, Invocation};
 use super::{search, via_file};
@@ -13,7 +13,7 @@ use iogauge_model::caveat::Command;
 use iogauge_model::limit::tightest;
 use iogauge_model::load::ArrivalProcess;
 
-/// Least time a search can do anything with.
+/// Shortest useful search.
 const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
 
 /// Runs the command.
@@ -68,10 +68,10 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     })
 }
 
-/// Checks what a search may spend, and what precision in percent is asked of it.
+/// Checks the budget and the precision (in percent) of a search.
 ///
 /// # Errors
-/// Where nothing can be found so.
+/// A value out of range.
 pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Result<()> {
     let wrong = match () {
         () if budget_ns < SHORTEST_BUDGET_NS => {
@@ -85,7 +85,8 @@ pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Re
     Err(Usage(wrong.to_owned()).into())
 }
 
-/// The limits typed and those of the guide, checked against the load; none where neither says any.
+/// Returns the limits from the options and from the guide, checked against the workload. Empty if
+/// neither has any.
 fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = args.guide.map_or(&[], |guide| guide.limits);
     let wanted = args.load.latency_limit();

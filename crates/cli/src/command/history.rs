@@ -1,4 +1,4 @@
-//! `iogauge history`: list, show, export and remove kept runs.
+//! `iogauge history`: lists, shows, exports and removes kept runs.
 
 use super::table;
 use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
@@ -21,13 +21,13 @@ use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Kind of the runs that recorded the system alone.
+/// Kind of the runs that only recorded the system.
 const PROFILE: &str = "profile";
 
 /// Runs the command.
 ///
 /// # Errors
-/// Where the history cannot be read or written, or holds no such run.
+/// The history cannot be read or written, or has no such run.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
     let mut history = open(&args.history)?;
     match &args.action {
@@ -70,19 +70,20 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The history of a command that works on kept runs. A missing file is an empty history; it is not created.
+/// Opens the history for a command that works on kept runs. A missing file is an empty history and
+/// is not created.
 ///
 /// # Errors
-/// With `--history none`, or where the file cannot be opened.
+/// `--history none`, or a file that cannot be opened.
 pub(super) fn open(path: &HistoryPath) -> anyhow::Result<History> {
     let none = || Usage("--history none keeps no runs; name a file".to_owned());
     Ok(History::open_kept(path)?.ok_or_else(none)?)
 }
 
-/// The same for a command that makes no sense without runs.
+/// As [`open`], for a command that needs runs.
 ///
 /// # Errors
-/// As [`open`], or where the file is missing.
+/// As [`open`], or a missing file.
 pub(super) fn open_existing(path: &HistoryPath) -> anyhow::Result<History> {
     if let Some(file) = path.resolve()?.filter(|file| !file.exists()) {
         let file = file.display();
@@ -94,10 +95,10 @@ pub(super) fn open_existing(path: &HistoryPath) -> anyhow::Result<History> {
     open(path)
 }
 
-/// The document of a run; `purpose` is what it is wanted for.
+/// Returns the document of a run. `purpose` completes the error message.
 ///
 /// # Errors
-/// Where the run was not closed.
+/// The run was not closed.
 pub(super) fn result(stored: &StoredRun, purpose: &str) -> anyhow::Result<serde_json::Value> {
     let StoredRun { row, document, .. } = stored;
     let none = || Usage(format!("run {} is {} and has no result {purpose}", row.id, row.state));
@@ -146,7 +147,7 @@ fn export(history: &History, format: ExportFormat) -> anyhow::Result<Exit> {
     Ok(tell_left_out(history, "export", &left_out))
 }
 
-/// Tells which rows are not in an output, as they are damaged, and with which exit code it ends.
+/// Reports the damaged rows that an output omits, and returns the exit code.
 pub(super) fn tell_left_out(history: &History, output: &str, left_out: &[String]) -> Exit {
     for row in left_out {
         screen::error(&format!("left out of the {output}, since it is damaged: {row}"));
@@ -172,7 +173,7 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
         ShowFormat::IogaugeCsv if stored.row.kind == PROFILE => {
             screen::data(&system_csv(&stored.row, document)?)
         }
-        // Classic tables are printed of all runs at once, before it comes to one of them.
+        // Classic tables cover all runs at once and were printed earlier.
         ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
             if is_search(&stored.row) {
@@ -187,13 +188,13 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
     }
 }
 
-/// The document of a run in its type.
+/// Deserializes the document of a run.
 fn read<T: DeserializeOwned>(row: &RunRow, document: &serde_json::Value) -> anyhow::Result<T> {
     T::deserialize(document)
         .with_context(|| format!("run {}: what is kept of it is damaged", row.id))
 }
 
-/// What a run kept of the system over time.
+/// Returns the system's time series of a run as CSV.
 fn system_csv(row: &RunRow, document: &serde_json::Value) -> anyhow::Result<String> {
     let none = |error: ExhibitError| match error {
         ExhibitError::Format(format) => {
@@ -207,7 +208,7 @@ fn system_csv(row: &RunRow, document: &serde_json::Value) -> anyhow::Result<Stri
     Ok(String::from_utf8_lossy(&table).into_owned())
 }
 
-/// A run as fio would have printed it.
+/// Returns a run as fio's JSON.
 fn fio_json(
     stored: &StoredRun,
     document: &serde_json::Value,
@@ -228,12 +229,12 @@ fn fio_json(
     Ok(screen::json(&fio)?)
 }
 
-/// True for a run that has a curve in place of steps.
+/// True if a run has a curve instead of steps.
 fn is_search(row: &RunRow) -> bool {
     ["find", "db-find"].contains(&row.kind.as_str())
 }
 
-/// The steps of a run that is no search; those of a suite as any other.
+/// Returns the steps of a run that is not a search; those of a suite in the same form.
 fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<RunDocument> {
     if stored.row.kind == "suite" {
         let document: SuiteDocument = read(&stored.row, document)?;
@@ -258,7 +259,7 @@ fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<
     read(&stored.row, document)
 }
 
-/// Rows of the classic table, of all the runs.
+/// Returns the rows of the classic table for all runs.
 fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for run in runs {
@@ -301,7 +302,7 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
     Ok(terminal::run(&document, page))
 }
 
-/// A run that was never closed, or failed: what is kept of it.
+/// Prints what is kept of a run that failed or was never closed.
 fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()> {
     if format == ShowFormat::Json {
         return screen::data(&screen::json(stored)?);
@@ -331,7 +332,7 @@ fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()>
     screen::say(&format!("iogauge history show {} --format json shows all of it", row.id))
 }
 
-/// A kept step in one line, whatever kind it is.
+/// Formats a kept step of any kind as one line.
 fn step_line(label: &str, result: &serde_json::Value) -> String {
     let iops = result
         .pointer("/iops/mean")

@@ -1,4 +1,4 @@
-//! `iogauge import`: files that fio wrote into the history.
+//! `iogauge import`: imports fio's output files into the history.
 
 use super::history;
 use super::table;
@@ -9,11 +9,11 @@ use iogauge_lab::history::Imported;
 use iogauge_lab::history::fio_files::{ImportError, ImportedFile, Words, import};
 use iogauge_report::terminal;
 
-/// Runs the command. Files that cannot be read, and those without a result, are told of on stderr
-/// and end with [`Exit::Usage`]; the others are kept.
+/// Runs the command. Files that cannot be read or have no result are reported on stderr and lead to
+/// [`Exit::Usage`]; the others are imported.
 ///
 /// # Errors
-/// Where the history cannot be written.
+/// The history cannot be written.
 pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
     let history = history::open(&args.history)?;
     let mut importer = history.importer()?;

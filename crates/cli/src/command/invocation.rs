@@ -1,4 +1,4 @@
-//! What `run` and `find` have in common: target, engine, history, documents, the way out.
+//! The common parts of `run` and `find`: target, engine, history, documents, ending.
 
 use super::record::{Outcome, Record, Resumed};
 use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
@@ -26,21 +26,21 @@ pub struct Invocation {
     target: TargetArgs,
     /// The target behind its guards.
     pub rig: Rig,
-    /// The loads, ready to run.
+    /// The workloads, ready to run.
     pub loads: Vec<Load>,
-    /// What each load is put on; all of the target for those behind the last.
+    /// The region of each workload. Workloads after the last entry use the whole target.
     pub regions: Vec<Region>,
-    /// Files to remove at the end where iogauge made them.
+    /// Files to remove at the end if iogauge made them.
     pub unlink: Vec<PathBuf>,
-    /// The load in words, where it is one that only fio knows.
+    /// A description of the workload, if only fio can interpret it.
     pub words: Option<String>,
-    /// What was asked, as the history has it before there is a result.
+    /// The request, as the history records it before there is a result.
     pub asked: Workload,
-    /// True where the block layer is to be traced.
+    /// True if the block layer is to be traced.
     pub wants_trace: bool,
-    /// What traces it, once the run has begun.
+    /// The tracer, once the run has begun.
     pub tracing: Option<Tracing>,
-    /// The run to take up again, with what it kept.
+    /// The run to resume.
     pub resumed: Option<Resumed>,
     /// Caveats found so far.
     pub caveats: Vec<Caveat>,
@@ -50,28 +50,27 @@ pub struct Invocation {
     pub interrupt: Interrupt,
 }
 
-/// A target behind its guards, with what is to be put on it.
+/// A target behind its guards, with its workloads.
 #[derive(Debug)]
 pub struct Opened {
-    /// The target.
     pub rig: Rig,
-    /// The loads, ready to run.
+    /// The workloads, ready to run.
     pub loads: Vec<Load>,
-    /// Engines that cannot be had.
+    /// Facts about engines that are not available.
     pub facts: Vec<Fact>,
 }
 
-/// Reads what was typed and lets the guards judge the target, which fio is to reach where it does the
-/// I/O. Changes nothing.
+/// Parses the options and lets the guards judge the target. With `via`, also finds fio, which must
+/// be able to reach the target. Changes nothing.
 ///
 /// # Errors
-/// Wrong usage, no such fio, a refused target.
+/// Wrong usage, no such fio, or a refused target.
 pub fn open(
     target: &TargetArgs,
     typed: &[LoadArgs],
     via: Option<&ViaArg>,
 ) -> anyhow::Result<Opened> {
-    // What the options say of themselves is checked before the target is looked at.
+    // Options that are wrong by themselves are reported before the target is inspected.
     for load in typed {
         load.load(load.engine, &[]).map_err(iogauge_lab::LabError::from)?;
     }
@@ -95,7 +94,7 @@ pub fn open(
     Ok(Opened { rig, loads, facts })
 }
 
-/// Usable bytes of each part of a target.
+/// Returns the usable bytes of each part of a target.
 pub fn part_sizes(rig: &Rig) -> Vec<u64> {
     rig.target().map_or_else(
         || vec![rig.size_bytes()],
@@ -103,15 +102,15 @@ pub fn part_sizes(rig: &Rig) -> Vec<u64> {
     )
 }
 
-/// The target, whose files go at the end where a job asks for that.
+/// Returns the target arguments, with `rm` set if a job asks to unlink its files.
 pub fn removing(target: &TargetArgs, typed: &[LoadArgs]) -> TargetArgs {
     TargetArgs { rm: target.rm || typed.iter().any(|load| load.unlink), ..target.clone() }
 }
 
-/// Refuses a search where a load is measured as it stands.
+/// Refuses an option that implies a search, for commands that run the workload as given.
 ///
 /// # Errors
-/// Jobs with `latency_target`.
+/// A workload with `latency_target`.
 pub fn refuse_search(typed: &[LoadArgs]) -> Result<(), Usage> {
     let Some(limit) = typed.iter().find_map(|load| load.latency_limit()) else { return Ok(()) };
     let limit = limit.to_string().replace(' ', "");
@@ -121,7 +120,7 @@ pub fn refuse_search(typed: &[LoadArgs]) -> Result<(), Usage> {
 }
 
 impl Invocation {
-    /// Checks that results of an open target can be kept. Measures and changes nothing.
+    /// Checks that the results for an open target can be kept. Measures and changes nothing.
     ///
     /// # Errors
     /// A history that cannot be written.
@@ -155,10 +154,10 @@ impl Invocation {
         })
     }
 
-    /// Prepares the target where it needs it and enters the run into the history.
+    /// Prepares the target if necessary and enters the run into the history.
     ///
     /// # Errors
-    /// Where the target cannot be made ready or the run not be kept.
+    /// The target cannot be prepared, or the run cannot be kept.
     pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
         let mut watch = Watch { observer: &mut self.record.screen, interrupt: &self.interrupt };
         let region = |index: usize| self.regions.get(index).cloned().unwrap_or(Region::All);
@@ -173,7 +172,7 @@ impl Invocation {
         }
         self.caveats.extend(caveats);
         if self.wants_trace {
-            // After the prefill, which would be traced for nothing.
+            // Starts after the prefill, which would be traced for nothing.
             self.tracing = Some(Tracing::start(&self.rig, &self.interrupt)?);
         }
         if let Some(resumed) = &self.resumed {
@@ -183,13 +182,13 @@ impl Invocation {
         self.record.begin(self.rig.text(), summary, &head)
     }
 
-    /// The beginning of the document.
+    /// Returns the beginning of the document.
     pub fn head(&self, format: &str, load: Workload) -> Head {
         let head = self.record.head(format, self.rig.describe(), load);
         Head { via: self.rig.via().map(via::describe), ..head }
     }
 
-    /// Ends with what was measured, or as failed, and removes the test file where that was asked for.
+    /// Ends the run with its result or as failed, and removes the test files if requested.
     ///
     /// # Errors
     /// As [`Record::end`].
@@ -203,7 +202,7 @@ impl Invocation {
         let ended = self.record.end(measured, brief, text);
         if ended.is_err() {
             if self.target.rm && !self.rig.is_simulated() {
-                // What cannot be removed is told by the next clean.
+                // `iogauge clean` reports files that cannot be removed.
                 let _ = super::clean::remove(&self.rig);
             }
             return ended;
@@ -218,7 +217,7 @@ impl Invocation {
     }
 }
 
-/// Refuses a target that is the history of this command, or the user's default one.
+/// Refuses a target that is the history of this command or the user's default history.
 ///
 /// # Errors
 /// [`HistoryError::IsTarget`].
@@ -226,7 +225,7 @@ pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryErr
     let targets = rig.paths();
     history.refuse_as_target(&targets)?;
     match HistoryPath::Default.refuse_as_target(&targets) {
-        // Where no home is known there is no default history.
+        // Without a home directory there is no default history.
         Err(HistoryError::NoHome) => Ok(()),
         other => other,
     }
@@ -243,7 +242,7 @@ fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Inten
     }
 }
 
-/// What was done to make the target ready, in one line; `None` where it was ready.
+/// Describes the preparation in one line; `None` if the target was ready.
 pub fn prepared_line(target: &str, prepared: &Prepared) -> Option<String> {
     (prepared.written_bytes > 0).then(|| {
         let rewrite = prepared.rewrite_bytes_per_sec.map_or_else(String::new, |speed| {

@@ -1,4 +1,4 @@
-//! `iogauge run FILE.fio`: the jobs of a fio job file, in fio's order.
+//! `iogauge run FILE.fio`: runs the jobs of a fio job file, in fio's order.
 
 use super::invocation::{Invocation, Opened};
 use super::search;
@@ -18,11 +18,11 @@ use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Step};
 use std::path::{Path, PathBuf};
 
-/// Jobs a label names before it counts the rest.
+/// Number of jobs that a label names; the rest are counted.
 const MOST_NAMED: usize = 4;
-/// What a search takes where the job has no runtime, as `find` has it.
+/// Budget of a search if the job has no runtime; the same as for `find`.
 const SEARCH_NS: u64 = 30_000_000_000;
-/// Least time a search can do anything with.
+/// Shortest useful search.
 const SHORTEST_SEARCH_NS: u64 = 1_000_000_000;
 
 /// Runs the command.
@@ -74,19 +74,19 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
     steps::run(args, invocation, &labels.join(", "), &wanted)
 }
 
-/// The search a `latency_target` asks for; the job's runtime is what it may take.
+/// Returns the search that `latency_target` requests. The job's runtime is the budget.
 fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
     SearchPlan {
         limits: vec![search.limit],
         max_depth: search.max_depth,
         budget_ns: runtime_ns.unwrap_or(SEARCH_NS).max(SHORTEST_SEARCH_NS),
-        // As in fio, what is measured counts.
+        // Starvation of the client does not end the search, as in fio.
         max_starvation: 1.0,
         ..SearchPlan::default()
     }
 }
 
-/// The job file alone says what runs.
+/// Refuses workload options next to a job file.
 pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
     let beside = !args.load.is_empty()
         || args.runtime.is_some()
@@ -104,7 +104,7 @@ pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads the file. What it asks for and iogauge lacks is an error, or a warning.
+/// Reads the file. An option that iogauge does not support is an error, or a warning if `lenient`.
 pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
     let wrong = |error: JobFileError| Usage(error.to_string());
     let file = JobFile::read(path, &Here).map_err(wrong)?;
@@ -125,13 +125,13 @@ pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
     Ok(groups?)
 }
 
-/// What is intended with each file of each job.
+/// Returns each file of the jobs with its intended use.
 pub(super) fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
     let jobs = groups.iter().flat_map(|group| &group.jobs);
     iogauge_lab::session::job_files::wanted(jobs, target.destroy_data, target.overwrite)
 }
 
-/// The files in the user's words.
+/// Lists the files for messages; more than [`MOST_NAMED`] are counted.
 pub(super) fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
     let names = wanted.iter().map(|(path, _)| path.display().to_string());
     let named: Vec<String> = names.take(MOST_NAMED).collect();
@@ -142,7 +142,7 @@ pub(super) fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
     }
 }
 
-/// The groups of a job file on the files and devices it names.
+/// Opens the files and devices that a job file names, and returns its groups on them.
 pub(super) fn on_own_files(
     path: &Path,
     groups: &[Group],
@@ -159,10 +159,10 @@ pub(super) fn on_own_files(
     Ok((suite, Opened { rig, loads: Vec::new(), facts: Vec::new() }))
 }
 
-/// A job's load, the engine it is bound to, and what it is put on.
+/// A job's workload, its fixed engine if any, and its region.
 type Put = (Load, Option<EngineKind>, Region);
 
-/// The groups as steps.
+/// Turns the groups into steps.
 pub(super) fn suite(
     path: &Path,
     groups: &[Group],
@@ -199,7 +199,7 @@ pub(super) fn suite(
     Ok(Own { path: path.display().to_string(), about: None, needs, steps })
 }
 
-/// The load of a job on the files as they were found.
+/// Returns the workload and region of a job on the opened files.
 fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Region)> {
     let wrong = |error: JobFileError| Usage(error.to_string());
     if job.engine() == EngineKind::Null {
@@ -217,7 +217,7 @@ fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Reg
     Ok((load, Region::Parts(numbers)))
 }
 
-/// `a: read 4 KiB depth 1 + b ×4: randwrite 8 KiB depth 16`.
+/// Example: `a: read 4 KiB depth 1 + b ×4: randwrite 8 KiB depth 16`.
 fn label(jobs: &[Job]) -> String {
     let mut distinct: Vec<(String, String, u32)> = Vec::new();
     for job in jobs {
@@ -239,7 +239,7 @@ fn label(jobs: &[Job]) -> String {
     label
 }
 
-/// `a + b`: each name once.
+/// Example: `a + b`; each name once.
 fn names(jobs: &[Job]) -> String {
     let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     names.dedup();
@@ -250,7 +250,7 @@ fn names(jobs: &[Job]) -> String {
     text
 }
 
-/// Files that a job asks to be gone at the end.
+/// Returns the files that jobs ask to unlink at the end.
 pub(super) fn unlinked(groups: &[Group]) -> Vec<PathBuf> {
     let jobs = groups.iter().flat_map(|group| &group.jobs);
     let asked = jobs.filter(|job| job.unlink && job.engine() != EngineKind::Null);

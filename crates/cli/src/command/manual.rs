@@ -1,4 +1,4 @@
-//! Man pages and shell completions, made from the arguments themselves.
+//! Man pages and shell completions, generated from the argument definitions.
 
 use crate::args::Cli;
 use crate::exit::Exit;
@@ -6,11 +6,11 @@ use clap::CommandFactory;
 use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use std::path::Path;
 
-/// Writes a page for the program and one for each command. `force` replaces files that iogauge did not
-/// make.
+/// Writes one page for the program and one for each command. With `force`, replaces files that
+/// iogauge did not make.
 ///
 /// # Errors
-/// Where the directory cannot be written.
+/// The directory cannot be written.
 pub fn man(directory: &Path, force: bool) -> anyhow::Result<Exit> {
     let directory = OutputDirectory::make(directory)?;
     let mut command = Cli::command().disable_help_subcommand(true);
@@ -19,14 +19,14 @@ pub fn man(directory: &Path, force: bool) -> anyhow::Result<Exit> {
     render(&command, &mut pages)?;
     let replace = Replace::from(force);
     let file = |(name, text): (String, _)| Ok((directory.check(&name, replace)?, text));
-    // Every place is judged before the first one is written.
+    // Every path is checked before the first file is written.
     let files =
         pages.into_iter().map(file).collect::<anyhow::Result<Vec<(OutputFile, Vec<u8>)>>>()?;
     files.into_iter().try_for_each(|(file, text)| file.put(&text))?;
     Ok(Exit::Done)
 }
 
-/// Pages of a command and of those below it, by the names of their files.
+/// Renders the pages of a command and its subcommands, keyed by file name.
 fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         render(below, pages)?;
@@ -41,7 +41,7 @@ fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::i
 /// Prints completions for a shell.
 ///
 /// # Errors
-/// Where stdout cannot be written.
+/// stdout cannot be written.
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iogauge", &mut text);

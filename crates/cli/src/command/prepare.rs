@@ -1,4 +1,4 @@
-//! `iogauge prepare`: make and prefill what later runs measure.
+//! `iogauge prepare`: makes and prefills the target of later runs.
 
 use super::invocation::{prepared_line, refuse_history};
 use crate::args::PrepareArgs;
@@ -14,7 +14,7 @@ use iogauge_model::units::Bytes;
 /// Runs the command.
 ///
 /// # Errors
-/// A refused target, a full disk, a failed write.
+/// A refused target, a full disk, or a failed write.
 pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let intent = Intent {
         writes: true,

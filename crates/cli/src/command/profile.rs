@@ -1,4 +1,4 @@
-//! `iogauge profile`: the system alone, beside any other program's load.
+//! `iogauge profile`: records the system while any other program runs.
 
 use super::record::Outcome;
 use super::record::Record;
@@ -19,10 +19,10 @@ use iogauge_report::terminal;
 /// Runs the command.
 ///
 /// # Errors
-/// Wrong usage, a device that is not there, counters that cannot be read, a file that cannot be written.
+/// Wrong usage, a missing device, counters that cannot be read, or a file that cannot be written.
 pub fn run(args: &ProfileArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let devices = devices(args)?;
-    // Judged before a history is made, and again once it is there: the file must not be the history's.
+    // Checked before a history is made, and again afterwards: the file must not be the history.
     drop(output(args)?);
     let mut record = Record::new("profile", &args.output, false)?;
     let file = output(args)?;
@@ -35,7 +35,7 @@ pub fn run(args: &ProfileArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         Ok(outcome)
     });
     let ended = record.end(measured, terminal::profile_brief, terminal::profile);
-    // The rows come last: where they cannot be written, the history has them.
+    // The CSV file is written last: if this fails, the history still has the rows.
     if let (Some(file), Some(rows)) = (file, rows) {
         file.put(&rows)?;
     }
@@ -43,7 +43,8 @@ pub fn run(args: &ProfileArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     ended
 }
 
-/// The devices under the targets, those that are named, or all that are in use.
+/// Returns the devices under the targets and the named ones, or all devices in use if neither is
+/// given.
 fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
     let roots = Roots::real();
     if args.targets.is_empty() && args.devices.is_empty() {
@@ -74,7 +75,8 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
     Ok(tree)
 }
 
-/// The file of `--csv`. A file that cannot be written is an error before anything is recorded.
+/// Opens the file of `--csv`. A file that cannot be written is an error before anything is
+/// recorded.
 fn output(args: &ProfileArgs) -> anyhow::Result<Option<OutputFile>> {
     let Some(path) = &args.csv else { return Ok(None) };
     match OutputFile::check(path, args.force.into()) {

@@ -1,4 +1,4 @@
-//! A run on its way into the history and onto the screen: begun, its steps kept, ended.
+//! The record of a run, in the history and on the screen: begin, keep steps, end.
 
 use crate::args::OutputArgs;
 use crate::detach;
@@ -11,37 +11,36 @@ use iogauge_report::terminal::Page;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A run that is about to be measured, or is.
+/// A run that is being measured or about to be.
 #[derive(Debug)]
 pub struct Record {
     kind: &'static str,
-    /// Where its result goes.
+    /// Where the result goes.
     pub output: OutputArgs,
     history: Option<History>,
     started: UtcTime,
     id: RunId,
-    /// Progress and steps.
+    /// Shows progress and keeps steps.
     pub screen: Screen,
 }
 
-/// A run that goes on.
+/// A run to resume.
 #[derive(Debug, Clone)]
 pub struct Resumed {
     pub run: RunId,
     /// When it began.
     pub started: UtcTime,
-    /// Steps that stay as they are.
+    /// Number of steps that are kept as they are.
     pub steps: u32,
 }
 
-/// What came of a measurement.
+/// The result of a measurement.
 #[derive(Debug)]
 pub struct Outcome<D> {
-    /// Its document.
     pub document: D,
-    /// What goes to stdout in place of the text.
+    /// What goes to stdout instead of the text.
     pub instead: Option<String>,
-    /// How the command ends.
+    /// The exit code.
     pub exit: Exit,
 }
 
@@ -66,11 +65,11 @@ impl Record {
         })
     }
 
-    /// Enters the run into the history: target and load in a line each, and what its document will begin
-    /// with.
+    /// Enters the run into the history: target and workload in one line each, and the head of its
+    /// document.
     ///
     /// # Errors
-    /// Where it cannot be kept.
+    /// The run cannot be kept.
     pub fn begin(&mut self, target: &str, load: &str, head: &Head) -> anyhow::Result<()> {
         if let Some(history) = &self.history {
             let run = NewRun {
@@ -89,10 +88,10 @@ impl Record {
         Ok(())
     }
 
-    /// Takes a run up again; without a history nothing is there to go on with.
+    /// Resumes a run. Does nothing to a history if there is none.
     ///
     /// # Errors
-    /// Where it cannot be taken up.
+    /// The run cannot be resumed.
     pub fn resume(&mut self, resumed: &Resumed) -> anyhow::Result<()> {
         let Resumed { run, started, steps } = resumed;
         if let Some(history) = &self.history {
@@ -104,7 +103,7 @@ impl Record {
         Ok(())
     }
 
-    /// The beginning of its document.
+    /// Returns the beginning of the run's document.
     pub fn head(&self, format: &str, target: TargetFacts, load: Workload) -> Head {
         Head {
             format: format.to_owned(),
@@ -117,8 +116,7 @@ impl Record {
         }
     }
 
-    /// Tells in one line that nothing was measured and why, where that is so: the exit code says no more
-    /// than that.
+    /// If nothing was completed, prints why in one line; the exit code does not say it.
     pub fn tell_nothing(&mut self, caveats: &[Caveat]) {
         let nothing = caveats.iter().find(|c| c.code == CaveatCode::NothingCompleted);
         if let Some(caveat) = nothing {
@@ -128,10 +126,10 @@ impl Record {
         }
     }
 
-    /// Ends with what was measured, or as failed.
+    /// Ends the run with its result or as failed.
     ///
     /// # Errors
-    /// Where the result cannot be printed, and why nothing was measured.
+    /// The result cannot be printed, or the error of the failed measurement.
     pub fn end<D: Serialize>(
         &mut self,
         measured: anyhow::Result<Outcome<D>>,
@@ -150,9 +148,9 @@ impl Record {
         }
     }
 
-    /// Prints document and text, and closes the run in the history. `instead` goes to stdout in place of
-    /// the text, which then goes to stderr, as it does beside the document. A result that could not be kept is a
-    /// fault, unless the exit code has worse to say.
+    /// Prints document and text, and closes the run in the history. `instead` goes to stdout
+    /// instead of the text; the text then goes to stderr, as it does with `--json`. A result that
+    /// could not be kept is a fault, unless the exit code already reports a failure.
     fn finish(
         &mut self,
         document: &impl Serialize,
@@ -192,7 +190,7 @@ impl Record {
         Ok(self.exit(exit))
     }
 
-    /// The exit code, given that of what was measured.
+    /// Returns the exit code of the command, given that of the measurement.
     fn exit(&self, measured: Exit) -> Exit {
         match (&self.screen.lost, measured) {
             (Some(_), Exit::Done) => Exit::Fault,
@@ -205,7 +203,7 @@ impl Record {
         self.screen.progress.clear();
         if let Some(writer) = self.screen.take_writer() {
             let exit = crate::exit::of(error) as i32;
-            // The error itself is what the user has to hear; a history that fails, too, is not.
+            // The user needs the original error, not a second one from the history.
             let _ = writer.finish(Ending::Failed, exit, &Value::Null, &crate::in_one_line(error));
         }
     }
@@ -213,6 +211,6 @@ impl Record {
 
 fn command_line() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    // Each word on its own: spaces do not end a password within one.
+    // Each word is filtered by itself, because a password in one word may contain spaces.
     words.map(|word| screen::without_secrets(&word)).collect::<Vec<_>>().join(" ")
 }

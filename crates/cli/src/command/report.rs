@@ -1,4 +1,4 @@
-//! `iogauge report`: pictures of kept runs.
+//! `iogauge report`: draws pictures of kept runs.
 
 use super::history;
 use crate::args::{ReportArgs, ThemeArg};
@@ -13,13 +13,13 @@ use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Pixels of a PNG for each unit of its drawing: as sharp as a screen of twice the usual density.
+/// Pixels of a PNG for each unit of its drawing; 2 suits screens of twice the usual density.
 const PNG_SCALE: f64 = 2.0;
 
 /// Runs the command.
 ///
 /// # Errors
-/// Where there is no such run, nothing to draw of it, or a file cannot be written.
+/// There is no such run, a run has nothing to draw, or a file cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.html.is_none() && args.svg.is_none() && args.png.is_none() {
         let text = "a report needs a place; hint: use --html FILE, --svg DIR or --png DIR";
@@ -31,21 +31,22 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let Drawn { exhibits, started, left_out } = drawn(&history, runs)?;
     let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
     let mut groups = grouped(exhibits, args.group_by.into());
-    // Groups stand as they were typed. In each, where two measured the same load, the later one is drawn.
+    // Groups keep the order in which they were typed. If two runs of a group measured the same
+    // workload, the later one is drawn.
     for group in &mut groups {
         group.exhibits.sort_by_key(|run| started.get(&run.head().run_id));
     }
     let wanted =
         |panel: &&Panel| args.panel.is_empty() || args.panel.iter().any(|name| name == panel.name);
     let panels: Vec<&'static Panel> = PANELS.iter().filter(wanted).collect();
-    // A page has the words of runs that have no picture; whoever names pictures wants them.
+    // An HTML page also shows runs without a picture. Options that name pictures need at least one.
     let needs_figures = args.svg.is_some() || args.png.is_some() || !args.panel.is_empty();
     let figures = if needs_figures { figures(&groups, &panels)? } else { Vec::new() };
     let replace = Replace::from(args.force);
     let html = args.html.as_ref().map(|path| OutputFile::check(path, replace)).transpose()?;
     let svg = pictures(args.svg.as_deref(), "svg", &figures, replace)?;
     let png = pictures(args.png.as_deref(), "png", &figures, replace)?;
-    // Every place was judged before the first one is written.
+    // Every path has been checked before the first file is written.
     if let Some(file) = html {
         let page = html::page(&groups, &panels, &title, env!("CARGO_PKG_VERSION"))?;
         write(file, page.as_bytes())?;
@@ -63,19 +64,19 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(history::tell_left_out(&history, "report", &left_out))
 }
 
-/// What is drawn of the runs that were asked for.
+/// The requested runs, ready to be drawn.
 struct Drawn {
     exhibits: Vec<Exhibit>,
-    /// When each run began, by its name.
+    /// Start time of each run, by its ID.
     started: BTreeMap<String, UtcTime>,
-    /// Which runs are damaged, and why, a line each.
+    /// One line for each damaged run, with the reason.
     left_out: Vec<String>,
 }
 
-/// Runs ready to be drawn, each once. Those that are damaged are left out.
+/// Returns the runs ready to be drawn, each once. Omits damaged runs.
 ///
 /// # Errors
-/// Where none is left, one is not closed, or there is no such run or picture.
+/// All runs are damaged, a run is not closed or cannot be drawn, or there is no such run.
 fn drawn(history: &History, runs: &[RunRef]) -> anyhow::Result<Drawn> {
     let (mut exhibits, mut started) = (Vec::new(), BTreeMap::new());
     let (mut left_out, mut first) = (Vec::new(), None);
@@ -123,14 +124,15 @@ fn heading(exhibits: &[Exhibit]) -> String {
     }
 }
 
-/// A figure, its name among files, and its title.
+/// A figure with its file name stem and its title.
 struct Named {
     name: String,
     title: String,
     figure: Figure,
 }
 
-/// The figures of panels, numbered in each from 1; by their group's name where there are several.
+/// Draws the figures of panels and numbers those of each panel from 1. If there are several groups,
+/// the file name includes the group's name.
 fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Named>> {
     let mut named = Vec::new();
     for panel in panels {
@@ -155,14 +157,14 @@ fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Na
     Ok(named)
 }
 
-/// A name as it may stand in that of a file.
+/// Replaces characters that do not belong in a file name.
 fn in_file_name(name: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
     let safe = name.chars().map(|letter| if plain(letter) { letter } else { '-' });
     safe.take(60).collect::<String>().trim_matches(['-', '.']).to_owned()
 }
 
-/// A file for each figure in a directory; none where there is no directory.
+/// Checks one file for each figure in a directory; returns none without a directory.
 fn pictures(
     directory: Option<&Path>,
     extension: &str,
@@ -176,7 +178,7 @@ fn pictures(
     Ok(figures.iter().map(file).collect::<Result<_, _>>()?)
 }
 
-/// Writes a file and tells so.
+/// Writes a file and prints its path.
 fn write(file: OutputFile, bytes: &[u8]) -> anyhow::Result<()> {
     let path = file.path().display().to_string();
     file.put(bytes)?;

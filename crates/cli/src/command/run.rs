@@ -1,4 +1,4 @@
-//! `iogauge run`: one load as given; a job file goes to `job_file.rs`.
+//! `iogauge run`: runs one workload as given. Job files are handled by `job_file.rs`.
 
 use super::invocation::{self, Invocation};
 use super::job_file;
@@ -62,7 +62,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     )
 }
 
-/// Prints the job file of a step; what it cannot say goes to stderr.
+/// Prints a step as a fio job file. What a job file cannot express is reported on stderr.
 fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
     let parts = rig.target().map_or(&[][..], |target| &target.parts);
     let files = session::file_parts(rig.parts());
@@ -83,7 +83,7 @@ fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The jobs as typed: the options themselves, or each `--job` on top of them.
+/// Returns the jobs as typed: the options themselves, or each `--job` on top of them.
 fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
     if args.jobs.is_empty() {
         return Ok(vec![args.load.clone()]);

@@ -1,4 +1,4 @@
-//! A search for the capacity with an invocation that stands ready.
+//! The search for the capacity with a prepared invocation.
 
 use super::invocation::Invocation;
 use super::record::Outcome;
@@ -12,7 +12,7 @@ use iogauge_model::load::{Arrivals, Load};
 use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy, Workload};
 use iogauge_report::terminal;
 
-/// Searches with the first load of an invocation, on all of its target.
+/// Searches with the first workload of an invocation, on its whole target.
 ///
 /// # Errors
 /// A fault while measuring.
@@ -76,7 +76,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     })
 }
 
-/// How a search ends.
+/// Returns the exit code of a search.
 pub(super) fn exit(document: &FindDocument) -> Exit {
     let failed = document.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors);
     match exit_of(&document.answer, &document.curve) {
@@ -86,7 +86,7 @@ pub(super) fn exit(document: &FindDocument) -> Exit {
     }
 }
 
-/// How a search ends that has this answer and this curve.
+/// Returns the exit code of a search with this answer and curve.
 pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
     match answer.stopped_by {
         StoppedBy::Interrupted => Exit::Interrupted,

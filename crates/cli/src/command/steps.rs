@@ -1,4 +1,4 @@
-//! Steps measured one after the other, and the run they make.
+//! Measures steps one after the other, as one run.
 
 use super::invocation::Invocation;
 use super::record::Outcome;
@@ -18,13 +18,13 @@ use iogauge_report::terminal;
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub step: &'a Step,
-    /// The region of each of its jobs; all of the target for jobs behind the last.
+    /// The region of each job. Jobs after the last entry use the whole target.
     pub regions: &'a [Region],
-    /// Its jobs are reported as one.
+    /// True if its jobs are reported as one.
     pub sums_up: bool,
 }
 
-/// Measures steps until the last one or an interrupt, prints what came of them, and keeps it.
+/// Measures steps until the last one or an interrupt, then prints and keeps the result.
 ///
 /// # Errors
 /// A fault while measuring or printing; the run is then in the history as failed.
@@ -40,7 +40,7 @@ pub fn run(
     invocation.end(measured, terminal::run_brief, terminal::run)
 }
 
-/// What `--output-format` puts on stdout in place of the text.
+/// Returns what `--output-format` puts on stdout instead of the text.
 fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
     let Some(detail) = args.output_format.detail() else { return Ok(None) };
     let fio = json_out::fio_document(document, detail)?;
@@ -81,7 +81,7 @@ fn measure(
     }
     invocation.record.tell_nothing(&found);
     let exit = if steps.iter().any(|step| step.corrupted() > 0) {
-        // The user has interrupted, and knows; this is news.
+        // Takes precedence: the user knows about the interrupt, but not about this.
         Exit::IoErrors
     } else if interrupted {
         Exit::Interrupted
@@ -100,7 +100,7 @@ fn measure(
     Ok((document, exit))
 }
 
-/// The workload, for the document.
+/// Returns the workload for the document.
 fn workload(summary: &str, wanted: &[Wanted<'_>]) -> Workload {
     match wanted {
         [Wanted { step, .. }] => match step.jobs.as_slice() {

@@ -1,4 +1,4 @@
-//! `iogauge stop`: end a run that is under way.
+//! `iogauge stop`: ends a run that is under way.
 
 use crate::args::StopArgs;
 use crate::exit::{Exit, Usage};
@@ -8,7 +8,7 @@ use iogauge_lab::history::History;
 /// Runs the command.
 ///
 /// # Errors
-/// Where no run, or more than one, could be meant.
+/// No run matches, or more than one does.
 pub fn run(args: &StopArgs) -> anyhow::Result<Exit> {
     let Some(history) = History::open_kept(&args.history)? else {
         return Err(Usage("without a history no run can be found".to_owned()).into());

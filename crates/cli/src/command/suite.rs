@@ -1,4 +1,4 @@
-//! `iogauge suite`: lists the suites, tells what one would do, runs it, takes it up again.
+//! `iogauge suite`: lists the suites, shows what one would do, runs it, resumes it.
 
 pub(super) mod own;
 
@@ -100,7 +100,7 @@ impl Source {
         })
     }
 
-    /// The option that makes its steps longer.
+    /// Returns the option that makes the suite's steps longer.
     fn step_time(&self) -> StepTime {
         let Self::Table(info) = self else { return StepTime::Fixed };
         let has = |name| info.head.options.iter().any(|option| option.name == name);
@@ -118,7 +118,7 @@ impl Source {
         }
     }
 
-    /// The target as typed, or what the suite names itself.
+    /// Returns the target as typed, or the one that the suite's file names.
     fn target(&self, common: &SuiteCommon) -> anyhow::Result<TargetArgs> {
         match self {
             Self::Table(_) => Ok(common.target.clone()),
@@ -126,11 +126,11 @@ impl Source {
         }
     }
 
-    /// Draws those options that each run has for itself, where they were not typed.
+    /// Draws values for options that differ in each run, unless they were typed.
     fn draw(&self, options: &mut BTreeMap<String, String>) {
         let Self::Table(info) = self else { return };
         for option in info.head.options.iter().filter(|o| o.default.as_deref() == Some(DRAWN)) {
-            // As many bits as readers of JSON that know no integers keep.
+            // 53 bits: JSON readers without integers keep no more.
             let number = || (RandomState::new().hash_one(&option.name) >> 11).to_string();
             options.entry(option.name.clone()).or_insert_with(number);
         }
@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// fio would check what it writes in its own way, and count what it reads back.
+/// Refuses data verification via fio, which verifies in its own way and counts the reads.
 fn check_via(common: &SuiteCommon, plan: &[SuiteStep]) -> anyhow::Result<()> {
     let mut jobs = plan.iter().flat_map(|step| step.asked().jobs);
     if common.via.is_some() && jobs.any(|job| job.load.verify.is_some()) {
@@ -161,7 +161,7 @@ fn check_via(common: &SuiteCommon, plan: &[SuiteStep]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes test files, so that they are made anew.
+/// Removes the test files, so that they are made anew.
 fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
     let spec: TargetSpec = common.target.target.parse().map_err(LabError::from)?;
     let TargetSpec::Paths(paths) = spec else { return Ok(()) };
@@ -171,7 +171,8 @@ fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The target behind its guards: the one file of a directory, or as many as the suite wants.
+/// Opens the target behind its guards: the single file of a directory, or as many as the suite
+/// needs.
 pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
     if common.recreate && !common.dry_run {
         recreate(common)?;
@@ -212,7 +213,7 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
     Ok(Opened { rig, loads: Vec::new(), facts: Vec::new() })
 }
 
-/// A part that is smaller than its share was not asked for by its own size.
+/// Rewrites the error for a part that is too small: the user gave the total size, not the part's.
 fn of_total(error: LabError, needs: Needs, parts: u32) -> anyhow::Error {
     let (LabError::Target(TargetError::SizeBeyondEnd { path, size_bytes, .. }), Some(total_bytes)) =
         (&error, needs.size_bytes.filter(|_| parts > 1))
@@ -231,7 +232,7 @@ fn of_total(error: LabError, needs: Needs, parts: u32) -> anyhow::Error {
     Usage(text).into()
 }
 
-/// Asks before block devices are written, where somebody can answer.
+/// Asks before block devices are written, if there is a terminal to answer on.
 fn confirm(common: &SuiteCommon, rig: &Rig, needs: Needs) -> anyhow::Result<()> {
     let parts = rig.target().map_or(&[][..], |target| &target.parts);
     let devices: Vec<String> = parts
@@ -250,7 +251,8 @@ fn confirm(common: &SuiteCommon, rig: &Rig, needs: Needs) -> anyhow::Result<()> 
     Err(Refused(format!("{devices}: nothing was written")).into())
 }
 
-/// One load for each way in which loads of the plan access the target: the others have the same caveats.
+/// Returns one workload for each way in which the plan accesses the target. The others have the
+/// same caveats.
 fn representatives(plan: &[SuiteStep]) -> Vec<Load> {
     let mut found: Vec<Load> = Vec::new();
     for step in plan {
@@ -284,7 +286,7 @@ fn dry_run(
     Ok(Exit::Done)
 }
 
-/// A suite on its way.
+/// A suite being run.
 struct ActiveSuite<'a> {
     suite: &'a dyn Suite,
     site: Site,
@@ -325,7 +327,7 @@ impl ActiveSuite<'_> {
         let mut found = caveats::of_many(before);
         let Invocation { rig, record, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: &mut record.screen, interrupt };
-        // A file that was made meanwhile may take other blocks than its disk.
+        // Planned again: a file made since then may need block sizes that its disk did not.
         let site = Site::of(rig, self.site.engine);
         let plan = self.suite.plan(&site)?;
         let ran = suite::run(rig, self.suite, &site, &plan, done, &mut watch)?;

@@ -1,4 +1,4 @@
-//! Which run of a suite goes on, and what it kept.
+//! Finds the suite run to resume, and what it kept.
 
 use super::record::Resumed;
 use crate::args::{OutputArgs, ResumeRef, TargetArgs};
@@ -8,23 +8,23 @@ use iogauge_lab::history::{Filter, History, RunRow, RunState, StoredRun};
 use iogauge_model::result::{Head, SuiteAsked, SuiteStepResult, Workload};
 use std::path::PathBuf;
 
-/// A run that ended before its time.
+/// A run that ended early.
 #[derive(Debug)]
 pub struct Earlier {
-    /// How it was asked.
+    /// The suite as it was requested.
     pub asked: SuiteAsked,
-    /// Its steps that came to their end.
+    /// Its complete steps.
     pub steps: Vec<SuiteStepResult>,
-    /// Its name, and how many steps stay.
+    /// Its ID, and how many steps are kept.
     pub run: Resumed,
-    /// Files and devices of its target; none of a simulated one.
+    /// Files and devices of its target; empty for a simulated one.
     paths: Vec<PathBuf>,
 }
 
-/// The run that is to go on: the one named, or the last one of this suite on this target.
+/// Finds the run to resume: the named one, or the last one of this suite on this target.
 ///
 /// # Errors
-/// Where there is none, it is of another suite, or it was asked otherwise than now.
+/// There is no such run, it belongs to another suite, or an option differs.
 pub fn find(
     output: &OutputArgs,
     target: &TargetArgs,
@@ -110,10 +110,10 @@ fn asked_of(stored: &StoredRun) -> Option<SuiteAsked> {
 }
 
 impl Earlier {
-    /// The same text may mean another place today.
+    /// Checks that the target still means the same files and devices.
     ///
     /// # Errors
-    /// Where the run was made on other files or devices.
+    /// The run used other files or devices.
     pub fn fits(&self, rig: &Rig) -> anyhow::Result<()> {
         let paths = rig.paths();
         if self.paths == paths {

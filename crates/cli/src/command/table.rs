@@ -1,4 +1,4 @@
-//! `iogauge table`: the classic table of files that fio wrote.
+//! `iogauge table`: prints the classic table of fio's output files.
 
 use crate::args::{ExtraArgs, TableArgs, TableFormat};
 use crate::exit::Exit;
@@ -7,11 +7,11 @@ use iogauge_lab::history::fio_files::FioFile;
 use iogauge_report::classic::{self, Extra, Row};
 use std::path::Path;
 
-/// Runs the command. Files that cannot be read, and those without a result, are told of on stderr
-/// and end with [`Exit::Usage`]; the others are in the table.
+/// Runs the command. Files that cannot be read or have no result are reported on stderr and lead to
+/// [`Exit::Usage`]; the others are in the table.
 ///
 /// # Errors
-/// Where stdout cannot be written.
+/// stdout cannot be written.
 pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
     let mut rows = Vec::new();
     let mut exit = Exit::Done;
@@ -27,7 +27,7 @@ pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Reads a file and tells what could not be read of it; `None` where that is all of it.
+/// Reads a file and reports what could not be read; `None` if nothing could.
 pub fn read(path: &Path) -> Option<FioFile> {
     match FioFile::read(path) {
         Ok(file) => {
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Option<FioFile> {
 /// Prints rows. R's `testtype` is `name`, or the system of the first row.
 ///
 /// # Errors
-/// Where stdout cannot be written.
+/// stdout cannot be written.
 pub fn print(
     rows: &[Row],
     format: TableFormat,
@@ -68,7 +68,8 @@ pub fn print(
     }
 }
 
-/// The directory a file lies in, by which results of one system are often kept together.
+/// Returns the name of the directory that holds a file; results of one system are often kept
+/// together.
 pub fn system(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let directory = absolute.parent().and_then(Path::file_name);

@@ -1,4 +1,4 @@
-//! `--via fio` with a job file: what only fio can do, under iogauge's guards, search and history.
+//! `--via fio` with a job file: fio does the I/O, under iogauge's guards, search and history.
 
 use super::invocation::{Invocation, Opened};
 use super::job_file;
@@ -22,13 +22,13 @@ use iogauge_report::terminal;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Jobs a summary names before it counts the rest.
+/// Number of jobs that a summary names; the rest are counted.
 const MOST_NAMED: usize = 16;
 
-/// `iogauge run --via fio FILE.fio`: fio runs the file's jobs.
+/// `iogauge run --via fio FILE.fio`: lets fio run the file's jobs.
 ///
 /// # Errors
-/// Wrong usage, a refused target, or a fio that does not run it.
+/// Wrong usage, a refused target, or a fio that cannot run the file.
 pub fn run(
     args: &RunArgs,
     path: &Path,
@@ -114,7 +114,7 @@ fn measure(
     Ok((document, exit))
 }
 
-/// Each job with its direction.
+/// Lists each job with its direction.
 fn summary(jobs: &FioJobs) -> String {
     let named = jobs.jobs().iter().take(MOST_NAMED);
     let mut names: Vec<String> = named.map(|job| format!("{}: {}", job.name, job.rw)).collect();
@@ -124,10 +124,10 @@ fn summary(jobs: &FioJobs) -> String {
     names.join(", ")
 }
 
-/// `iogauge find --via fio FILE.fio`: the search decides the depth of the file's one job.
+/// `iogauge find --via fio FILE.fio`: searches over the queue depth of the file's only job.
 ///
 /// # Errors
-/// Wrong usage, a refused target, or a fio that does not run it.
+/// Wrong usage, a refused target, or a fio that cannot run the file.
 pub fn find(
     args: &FindArgs,
     plan: &SearchPlan,
@@ -153,7 +153,7 @@ pub fn find(
     let job = job.clone();
     rig.sample_every(args.sampling.every);
     rig.go_via_job(fio, ForeignJob { jobs, paths, synchronous: job.synchronous })?;
-    // The rest of the load is in the file, for fio alone to read.
+    // Only fio reads the rest of the workload from the file.
     let load = Load { iodepth: 1, numjobs: 1, ..job.shape.clone() };
     rig.set_command(Command::FindFile);
     let opened = Opened { rig, loads: vec![load], facts: Vec::new() };
@@ -165,7 +165,7 @@ pub fn find(
     search::run_on(invocation, plan)
 }
 
-/// Reads the file and lets the guards judge what it touches.
+/// Reads the file and lets the guards judge the files that it uses.
 fn judge(
     path: &Path,
     fio: &ViaArg,
@@ -180,7 +180,7 @@ fn judge(
     Ok((via::judge(&name, jobs, target.destroy_data, target.overwrite)?, fio))
 }
 
-/// Files that a job asks to be gone at the end.
+/// Returns the files that jobs ask to unlink at the end.
 fn unlinked(jobs: &FioJobs) -> Vec<PathBuf> {
     let clones = jobs.jobs().iter().flat_map(|job| &job.clones).filter(|clone| clone.unlink);
     let files: BTreeSet<PathBuf> = clones.flat_map(|clone| clone.files.clone()).collect();

@@ -1,11 +1,11 @@
-//! The lines that the front prints when the working process does not end in time.
+//! The lines that the front process prints if the working process does not end in time.
 
 use iogauge_lab::process::UninterruptibleThread;
 
-/// More threads are counted, not named.
+/// Number of threads that are named; the rest are counted.
 const MOST_NAMED: usize = 3;
 
-/// What to tell of a process that did not end in time: what holds it, and what to do about it.
+/// Describes a process that did not end in time: what blocks it, and what to do about it.
 pub(super) fn lines(
     id: u32,
     threads: &[UninterruptibleThread],

@@ -1,6 +1,6 @@
-//! The process that the user started. It forks the one that works, passes signals on to it, and ends as it
-//! ended. It touches no storage, so it answers in time even where the other one waits in the kernel for
-//! good.
+//! The front process, which the user started. It forks the working process, passes signals on to
+//! it, and ends the way it ended. The front touches no storage, so it responds in time even if the
+//! working process is blocked in the kernel forever.
 
 mod held;
 mod report;
@@ -25,27 +25,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A second signal within this time is an echo of the first: `timeout` signals a process and then its
-/// group, and a terminal signals the whole group.
+/// A second signal within this time is an echo of the first: `timeout` signals a process and then
+/// its group, and a terminal signals the whole group.
 const ECHO: Duration = Duration::from_secs(1);
-/// Time that the working process has to end with its result after the first signal.
+/// Time for the working process to end with its result after the first signal.
 const GRACE: Duration = Duration::from_secs(8);
-/// Time that a process has to go away after it has reported its exit code.
+/// Time for a process to exit after it has reported its exit code.
 const LEAVING: Duration = Duration::from_secs(5);
-/// Time that a killed process has to go away.
+/// Time for a killed process to exit.
 const KILLED: Duration = Duration::from_secs(1);
-/// Stack of the thread that works. A user's limit for the first thread's stack may be far too small.
+/// Stack of the working thread. A user's limit for the first thread's stack may be far too small.
 const STACK_BYTES: usize = 8 << 20;
-/// Address space without which nothing can be done: the stack, and memory for a history and a small step.
+/// Minimum address space: the stack, and memory for a history and a small step.
 const LEAST_ADDRESS_BYTES: u64 = 32 << 20;
 
-/// Forks, works in the new process and watches over it in this one. Returns in both.
+/// Forks, runs `work` in the new process and watches over it in this one. Returns in both.
 ///
 /// # Errors
-/// Where no process or thread can be had, or signals cannot be watched.
+/// No process or thread can be created, or signals cannot be watched.
 pub fn start(work: fn(&Reporter) -> Exit) -> anyhow::Result<ExitCode> {
     let (reports, reporter) = report::channel().context("cannot make a pipe")?;
-    // Before there is another process: what cannot be had is then told once.
+    // Before the fork, so that an error is reported once.
     let wake = Wake::new().context("cannot watch signals")?;
     let front = system::getpid();
     match iogauge_lab::process::fork().context("cannot start the process that measures")? {
@@ -60,7 +60,7 @@ pub fn start(work: fn(&Reporter) -> Exit) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Works on a thread with a stack of its own, in a process that ends with its front.
+/// Runs `work` on a thread with a stack of its own, in a process that is killed if its front dies.
 fn in_child(
     front: Pid,
     reporter: Reporter,
@@ -69,7 +69,7 @@ fn in_child(
     system::set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot tie the process that measures to its parent")?;
     if system::getppid() != Some(front) {
-        // The front was killed before the line above.
+        // The front was killed before the signal was set.
         return Ok(Exit::Fault.into());
     }
     let AddressSpace { bytes: left_bytes, bound } = AddressSpace::left();
@@ -97,7 +97,7 @@ fn in_child(
     }
 }
 
-/// Lets go of stdout and stderr, so that who reads them sees their end even where a thread of this process
+/// Releases stdout and stderr, so that their readers see the end even if a thread of this process
 /// stays in the kernel.
 fn release_streams() {
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
@@ -106,7 +106,7 @@ fn release_streams() {
     }
 }
 
-/// Signals that ask for an end. SIGHUP is left alone where it is ignored, as under `nohup`.
+/// Signals that request an end. SIGHUP is left out if it is ignored, as under `nohup`.
 pub fn ending_signals() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -115,11 +115,11 @@ pub fn ending_signals() -> Vec<i32> {
     [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect()
 }
 
-/// What signals wake the front with.
+/// How signals wake the front.
 struct Wake {
     /// Becomes readable with every signal.
     woken: UnixStream,
-    /// Signals to watch, each with the end that its handler writes to.
+    /// Signals to watch, each with the socket end that its handler writes to.
     signals: Vec<(i32, UnixStream)>,
 }
 
@@ -133,15 +133,15 @@ impl Wake {
     }
 }
 
-/// What the front knows of the process that works.
+/// What the front knows about the working process.
 struct Front {
     child: Pid,
     reports: Reports,
-    /// Signals that ask for an end, each with a flag that its handler sets.
+    /// Signals that request an end, each with the flag that its handler sets.
     signals: Vec<(i32, Arc<AtomicBool>)>,
     /// Becomes readable with every signal.
     woken: UnixStream,
-    /// When an end was asked for first.
+    /// Time of the first request to end.
     asked: Option<Instant>,
     /// The exit code that the process reported, and when.
     code: Option<(u8, Instant)>,
@@ -162,7 +162,7 @@ impl Front {
         Ok(Self { child, reports, signals, woken: wake.woken, asked: None, code: None })
     }
 
-    /// Passes signals on until the process has ended or its time is over, and ends as it ended.
+    /// Passes signals on until the process has ended or its time is over, then ends the same way.
     fn watch(mut self) -> anyhow::Result<ExitCode> {
         loop {
             if let Some(status) = self.status()? {
@@ -181,14 +181,14 @@ impl Front {
         }
     }
 
-    /// How the process ended; `None` while it has not.
+    /// Returns how the process ended; `None` while it runs.
     fn status(&self) -> anyhow::Result<Option<WaitStatus>> {
         let ended = system::waitpid(Some(self.child), WaitOptions::NOHANG);
         let ended = ended.context("cannot wait for the process that measures")?;
         Ok(ended.map(|(_, status)| status))
     }
 
-    /// Takes over what the process reported.
+    /// Records what the process reported.
     fn listen(&mut self) {
         let heard = self.reports.read();
         if heard.was_signalled {
@@ -199,8 +199,8 @@ impl Front {
         }
     }
 
-    /// Passes on what was signalled since the last time. True where it was asked for a second time, and
-    /// not by an echo.
+    /// Passes on the signals received since the last call. Returns true if one was a second request
+    /// to end, and not an echo.
     fn passes_signals_on(&mut self) -> bool {
         let mut again = false;
         for (signal, flag) in &self.signals {
@@ -210,7 +210,7 @@ impl Front {
             again |= self.asked.is_some_and(|asked| asked.elapsed() >= ECHO);
             self.asked.get_or_insert_with(Instant::now);
             if let Some(signal) = Signal::from_named_raw(*signal) {
-                // It can only fail where the process has just ended.
+                // Fails only if the process has just ended.
                 let _ = system::kill_process(self.child, signal);
             }
         }
@@ -226,7 +226,7 @@ impl Front {
     fn sleep(&mut self, left: Option<Duration>) -> anyhow::Result<()> {
         let timeout = left.map(|left| Timespec {
             tv_sec: left.as_secs() as i64,
-            // Never shorter than what is left, so that it is over afterwards.
+            // Never shorter than the time left, so that the deadline has passed afterwards.
             tv_nsec: i64::from(left.subsec_nanos()),
         });
         let mut watched = vec![PollFd::new(&self.woken, PollFlags::IN)];
@@ -242,13 +242,13 @@ impl Front {
         Ok(())
     }
 
-    /// The end of a process whose time is over: what it waits for is named, unless the user asked for the
-    /// end a second time and it goes.
+    /// Ends a process whose time is over. Prints what it waits for, unless this was the user's
+    /// second request and the process is gone.
     fn leave(&mut self, overdue: bool) -> ExitCode {
         let id = self.child.as_raw_nonzero().get().unsigned_abs();
         let threads = UninterruptibleThread::of_process(id);
         if self.code.is_none() {
-            // It can only fail where the process has just ended.
+            // Fails only if the process has just ended.
             let _ = system::kill_process(self.child, Signal::KILL);
         }
         let end = Instant::now() + KILLED;
@@ -267,7 +267,8 @@ impl Front {
         self.code.map_or_else(|| Exit::Interrupted.into(), |(code, _)| code.into())
     }
 
-    /// Ends this process as that one ended: with its exit code, or by the same signal.
+    /// Ends this process the way the working process ended: with its exit code, or by the same
+    /// signal.
     fn end_as(&self, status: WaitStatus) -> ExitCode {
         if let Some((code, _)) = self.code {
             return code.into();
@@ -280,7 +281,7 @@ impl Front {
         let no_core = system::Rlimit { current: Some(0), maximum: Some(0) };
         let _ = system::setrlimit(system::Resource::Core, no_core);
         let _ = emulate_default_handler(signal);
-        // Still here: the first process of a container ignores signals.
+        // Reached in the first process of a container, which ignores signals.
         u8::try_from(128 + signal).unwrap_or(1).into()
     }
 }

@@ -1,4 +1,4 @@
-//! What the process that works reports to its front: that it was signalled, and its exit code.
+//! What the working process reports to the front process: that it was signalled, and its exit code.
 
 use crate::exit::Exit;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -7,33 +7,33 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A handler of signal-hook writes this byte.
+/// The byte that a handler of signal-hook writes.
 const SIGNALLED: u8 = b'X';
-/// Stands before the byte of the exit code.
+/// Precedes the byte of the exit code.
 const ENDS: u8 = b'=';
 
-/// The end of the process that works.
+/// The working process's end of the pipe.
 #[derive(Debug)]
 pub struct Reporter(File);
 
-/// The end of its front.
+/// The front's end of the pipe.
 #[derive(Debug)]
 pub(super) struct Reports {
     pipe: File,
-    /// The process has gone, or closed its end.
+    /// True once the process has ended or closed its end.
     closed: bool,
     /// The next byte is an exit code.
     code_follows: bool,
 }
 
-/// What was reported since the last time.
+/// Reports received since the last read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) was_signalled: bool,
     pub(super) code: Option<u8>,
 }
 
-/// A pipe from one to the other, which no program that they start inherits.
+/// Makes a pipe from the working process to the front. Programs that they start do not inherit it.
 pub(super) fn channel() -> io::Result<(Reports, Reporter)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let reports = Reports { pipe: reader.into(), closed: false, code_follows: false };
@@ -41,17 +41,17 @@ pub(super) fn channel() -> io::Result<(Reports, Reporter)> {
 }
 
 impl Reporter {
-    /// From now on each of these signals is reported.
+    /// Reports each of these signals from now on.
     ///
     /// # Errors
-    /// Where a handler cannot be installed.
+    /// A handler cannot be installed.
     pub fn reports_signal(&self, signal: i32) -> io::Result<()> {
         pipe::register(signal, self.0.try_clone()?).map(|_| ())
     }
 
-    /// Reports the exit code: all that is left is to end.
+    /// Reports the exit code; nothing but the exit is left to do.
     pub(super) fn ends_with(&self, exit: Exit) {
-        // The front may have been killed; then so is this process.
+        // If the front was killed, so is this process.
         let _ = (&self.0).write_all(&[ENDS, exit as u8]);
     }
 }
@@ -82,7 +82,7 @@ impl Reports {
         }
     }
 
-    /// True once nothing more can come.
+    /// True once nothing more can arrive.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }

@@ -1,4 +1,4 @@
-//! One line of live status on a terminal; now and then a plain line elsewhere.
+//! One line of live status on a terminal; an occasional plain line elsewhere.
 
 use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,27 +10,27 @@ use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Time between two lines where there is no terminal to redraw.
+/// Time between two lines without a terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows where a measurement stands.
+/// Shows the progress of a measurement.
 #[derive(Debug)]
 pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     last: Instant,
-    /// The step of a suite that is under way: `3/40 readrand 8k`.
+    /// The current step of a suite: `3/40 readrand 8k`.
     step: String,
-    /// The words for what is measured.
+    /// The terms for what is measured.
     vocabulary: Vocabulary,
 }
 
 impl Progress {
-    /// A status line on stderr.
+    /// Makes a status line on stderr.
     pub fn new(quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-            // The template is a constant that indicatif reads; without it the bar has its default.
+            // The template is a valid constant; otherwise the bar keeps its default style.
             if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
                 bar.set_style(style);
             }
@@ -51,12 +51,12 @@ impl Progress {
         self.show_line(&format!("{}{line}", self.step));
     }
 
-    /// Shows where a record of the system stands.
+    /// Shows the progress of recording the system.
     pub fn show_system(&mut self, point: &SystemPoint, left: Option<Duration>) {
         self.show_line(&system_line(point, left));
     }
 
-    /// From now on this is measured.
+    /// Sets the terms for what is measured.
     pub fn set_vocabulary(&mut self, vocabulary: Vocabulary) {
         self.vocabulary = vocabulary;
     }
@@ -66,7 +66,7 @@ impl Progress {
         self.print(&decision.text(self.vocabulary));
     }
 
-    /// Shows a status in words.
+    /// Shows a status given as text.
     pub fn show_line(&mut self, line: &str) {
         let line = screen::line(line);
         if let Some(bar) = &self.bar {
@@ -78,12 +78,12 @@ impl Progress {
         }
     }
 
-    /// From now on the status is that of a step of a suite.
+    /// Sets the suite step that the status belongs to.
     pub fn set_step(&mut self, number: usize, of: usize, key: &str) {
         self.step = format!("{number}/{of} {key}  ");
     }
 
-    /// A step of a suite is over: its line stays, unless nothing is to be shown.
+    /// Prints the line of a finished suite step, unless `quiet`.
     pub fn step_over(&self, line: &str) {
         if !self.quiet {
             self.print(line);
@@ -99,7 +99,7 @@ impl Progress {
         }
     }
 
-    /// Takes the status line away.
+    /// Removes the status line.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -107,7 +107,7 @@ impl Progress {
     }
 }
 
-/// A status in one line.
+/// Formats a status as one line.
 fn line(status: &Status<'_>, words: Vocabulary) -> String {
     let left = status
         .left_ns
@@ -140,7 +140,7 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
     )
 }
 
-/// A sample of the system in one line.
+/// Formats a sample of the system as one line.
 fn system_line(point: &SystemPoint, left: Option<Duration>) -> String {
     let left =
         left.map_or_else(String::new, |left| format!(", {:.0} s left", left.as_secs_f64().ceil()));

@@ -1,4 +1,4 @@
-//! Facts that show in what was measured.
+//! Facts derived from measurements, which become caveats.
 
 mod search;
 pub(crate) mod surroundings;
@@ -16,19 +16,20 @@ pub(crate) use search::starved;
 pub use search::{cut_short, drift, of_answer, shifts};
 use std::io;
 
-/// Share of its queue depth and of its rate that a step has to achieve.
+/// Shares of the requested queue depth and rate that a step has to achieve.
 const DEPTH_SHARE: f64 = 0.9;
 const RATE_SHARE: f64 = 0.97;
-/// Share of its time, in percent, from which on it is a fact that a worker waits for a processor.
+/// Percentage of a worker's time spent waiting for a processor that becomes a caveat.
 const WAIT_PERCENT: f64 = 5.0;
 const STEAL_PERCENT: f64 = 2.0;
-/// Physical over logical bytes: below, a cache answered; above, something else moved bytes as well.
+/// Ratios of physical to logical bytes: below the first a cache answered; above the second
+/// something else moved bytes as well.
 const CACHED_BELOW: f64 = 0.9;
 const OTHER_ABOVE: f64 = 1.2;
-/// Devices move a few bytes on any machine; fewer than these are no fact.
+/// Devices move a few bytes on any machine; less than this is no caveat.
 const OTHER_BYTES: u64 = 16 << 20;
 
-/// Facts about one step, whose jobs had these loads.
+/// Returns the facts about one step, whose jobs had these workloads.
 #[must_use]
 pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -37,7 +38,7 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact>
     if closed && result.ios() > 0 {
         facts.extend(queue_depth(result.queue_depth, result.queue_depth_achieved));
     }
-    // Jobs with times of their own have none over which all of them offer their rates.
+    // Jobs with their own times do not offer their rates over a common time.
     let together = loads.iter().all(|l| l.own_time.is_none());
     if let Some(requested) = result.rate_iops.filter(|_| together) {
         facts.extend(rate(requested, result.ios() as f64 / result.seconds.max(1e-9)));
@@ -49,7 +50,7 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact>
     facts
 }
 
-/// Facts that show in a step's own figures, whatever it ran on.
+/// Returns the facts that a step's own figures show, whatever it ran on.
 #[must_use]
 pub(crate) fn of_figures(result: &StepResult) -> Vec<Fact> {
     let ios = result.ios();
@@ -64,7 +65,7 @@ pub(crate) fn of_figures(result: &StepResult) -> Vec<Fact> {
     facts
 }
 
-/// The queue depth achieved is below the one requested.
+/// Returns a fact if the achieved queue depth is below the requested one.
 #[must_use]
 pub fn queue_depth(requested: u32, achieved: f64) -> Option<Fact> {
     (achieved < f64::from(requested) * DEPTH_SHARE)
@@ -75,7 +76,7 @@ fn rate(requested: f64, achieved: f64) -> Option<Fact> {
     (achieved < requested * RATE_SHARE).then(|| FigureFact::Rate { requested, achieved }.into())
 }
 
-/// Each caveat once: parts that lie on one device raise the same.
+/// Removes duplicates: parts on one device lead to the same caveats.
 #[must_use]
 pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
     let mut caveats = Vec::new();
@@ -87,14 +88,14 @@ pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
     caveats
 }
 
-/// Each kind of caveat once, about steps that are one result: the one with the worst impact, the first
-/// of those.
+/// Returns one caveat of each kind, for steps that form one result: the first one with the worst
+/// impact.
 #[must_use]
 pub fn one_of_each(found: Vec<Caveat>) -> Vec<Caveat> {
     counted(found).into_iter().map(|(caveat, _)| caveat).collect()
 }
 
-/// As [`one_of_each`], about several files or devices: with the number of the others.
+/// As [`one_of_each`], for several files or devices: includes the number of the others.
 #[must_use]
 pub fn of_many(found: Vec<Caveat>) -> Vec<Caveat> {
     let with_number = |(caveat, others): (Caveat, usize)| match others {
@@ -107,7 +108,7 @@ pub fn of_many(found: Vec<Caveat>) -> Vec<Caveat> {
     counted(found).into_iter().map(with_number).collect()
 }
 
-/// The first caveat with the worst impact of each kind, with the number of the others.
+/// Returns the first caveat with the worst impact of each kind, with the number of the others.
 fn counted(found: Vec<Caveat>) -> Vec<(Caveat, usize)> {
     let mut caveats: Vec<(Caveat, usize)> = Vec::new();
     for caveat in found {
@@ -124,7 +125,7 @@ fn counted(found: Vec<Caveat>) -> Vec<(Caveat, usize)> {
     caveats
 }
 
-/// What the machine did to the measurement.
+/// Returns the facts about how the machine affected the measurement.
 #[must_use]
 pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -139,13 +140,13 @@ pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Fact> {
     facts
 }
 
-/// Processor time that other machines had.
+/// Returns a fact if other machines took processor time.
 pub(crate) fn steal(cpu: &CpuUse) -> Option<Fact> {
     let percent = cpu.steal_percent;
     (percent > STEAL_PERCENT).then(|| MachineFact::Stolen { percent }.into())
 }
 
-/// Physical bytes that do not match the logical ones.
+/// Returns a fact if the physical bytes do not match the logical ones.
 #[must_use]
 pub fn physical(physical: Option<&Physical>, requested_bytes: u64, direct: bool) -> Option<Fact> {
     let physical = physical?;
@@ -156,19 +157,20 @@ pub fn physical(physical: Option<&Physical>, requested_bytes: u64, direct: bool)
     (less || more).then(|| FigureFact::Moved { moved_bytes, requested_bytes, direct }.into())
 }
 
-/// Nothing came of a step, and no I/O failed in it. `why` is the reason where it is known.
+/// Returns a fact if nothing completed in a step and no I/O failed in it. `why` is the reason, if
+/// known.
 #[must_use]
 pub fn nothing_in(result: &StepResult, why: Option<NothingWhy>) -> Option<Fact> {
     let StepResult { seconds, queue_depth_achieved: outstanding, .. } = *result;
     result.is_empty().then(|| FigureFact::Nothing { seconds, outstanding, why }.into())
 }
 
-/// Leaves out that nothing was measured where the user ended it.
+/// Removes the caveat that nothing was measured if the user ended the run.
 pub(crate) fn without_nothing(caveats: &mut Vec<Caveat>, interrupted: bool) {
     caveats.retain(|caveat| !interrupted || caveat.code != CaveatCode::NothingCompleted);
 }
 
-/// No I/O was completed at the answer of a search, and none failed in it.
+/// Returns a fact if no I/O completed at the answer of a search and none failed during the search.
 #[must_use]
 pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Fact> {
     let failed = found.errors > 0;
@@ -185,7 +187,7 @@ pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Fact> {
     })
 }
 
-/// The IOPS drifted or shifted.
+/// Returns a fact if the IOPS drifted or shifted.
 fn steadiness(result: &StepResult) -> Option<Fact> {
     if !result.shifts.is_empty() {
         let shifts = result.shifts.iter().map(search::shift).collect();
@@ -195,7 +197,7 @@ fn steadiness(result: &StepResult) -> Option<Fact> {
     Some(SteadinessFact::Drift { rise: rise_relative }.into())
 }
 
-/// I/Os that failed, in the ramp or while measuring.
+/// Returns a fact about I/Os that failed, in the ramp or during the measurement.
 #[must_use]
 pub fn errors(count: u64, fault: Option<&IoFault>, path: &str, in_ramp: bool) -> Option<Fact> {
     (count > 0).then(|| {
@@ -211,19 +213,19 @@ pub fn errors(count: u64, fault: Option<&IoFault>, path: &str, in_ramp: bool) ->
     })
 }
 
-/// Features that engines had to do without.
+/// Returns a fact for each feature that engines had to do without.
 pub fn fallbacks(fallbacks: Vec<String>) -> impl Iterator<Item = Fact> {
     fallbacks.into_iter().map(|what| MachineFact::FeatureLost { what }.into())
 }
 
-/// Workers that do not end, each in words.
+/// Returns a fact about workers that do not end, each described in words.
 #[must_use]
 pub fn left_behind(workers: &[String]) -> Option<Fact> {
     let held = || MachineFact::WorkersHeld { workers: workers.to_vec() }.into();
     (!workers.is_empty()).then(held)
 }
 
-/// The user ended the run.
+/// Returns the fact that the user ended the run.
 #[must_use]
 pub fn interrupted() -> Fact {
     FigureFact::Interrupted { reason: None }.into()
@@ -267,7 +269,7 @@ mod tests {
         let busy = CpuUse { user_percent: 40.0, system_percent: 58.0, ..CpuUse::default() };
         assert_eq!(machine(&busy, 1)[0].code, CaveatCode::ClientBound);
         assert!(machine(&busy, 2).is_empty());
-        // Who polls for the next arrival has time to spare.
+        // A worker that polls for the next arrival has time to spare.
         assert!(machine(&CpuUse { polled_percent: 40.0, ..busy }, 1).is_empty());
         let waiting = CpuUse { wait_percent: 6.0, ..busy };
         let caveats = machine(&waiting, 1);

@@ -7,7 +7,7 @@ use iogauge_model::caveat::{
 };
 use iogauge_model::result::{Answer, CurvePoint, LimitValue, PerformanceShift, StoppedBy};
 
-/// Facts about the point of the answer.
+/// Returns the facts about the point of the answer.
 #[must_use]
 pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -35,7 +35,7 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Fact> {
     facts
 }
 
-/// The search ended before the limit was reached.
+/// Returns a fact if the search ended before the limit was reached.
 #[must_use]
 pub fn cut_short(answer: &Answer) -> Option<Fact> {
     let by_depth = match answer.stopped_by {
@@ -47,7 +47,8 @@ pub fn cut_short(answer: &Answer) -> Option<Fact> {
     Some(FigureFact::CutShort(CutShort { by_depth, queue_depth, rate_iops, met }).into())
 }
 
-/// Stretches of a search that are left out because the client lacked processor time.
+/// Returns a fact about parts of a search that are left out because the client lacked processor
+/// time.
 #[must_use]
 pub(crate) fn starved(found: &SearchOutcome) -> Option<Fact> {
     let Starved { stretches, left_out, left_out_ns, lost } = found.starved;
@@ -68,7 +69,7 @@ pub(crate) fn starved(found: &SearchOutcome) -> Option<Fact> {
     (left_out > 0).then(|| MachineFact::Starved(fact).into())
 }
 
-/// Points of a curve that contradict each other.
+/// Returns the fact that points of a curve contradict each other.
 #[must_use]
 pub fn drift(drift: &Drift) -> Fact {
     let Drift { queue_depths: [before, after], before_iops, after_iops, .. } = *drift;
@@ -76,7 +77,7 @@ pub fn drift(drift: &Drift) -> Fact {
     SteadinessFact::SearchDrift { before, after }.into()
 }
 
-/// Performance shifts during a search.
+/// Returns a fact for each performance shift during a search.
 pub fn shifts(shifts: &[PerformanceShift]) -> impl Iterator<Item = Fact> {
     shifts.iter().map(|found| SteadinessFact::SearchShift(shift(found)).into())
 }

@@ -1,4 +1,4 @@
-//! Facts about the surroundings of a run: what control groups allow.
+//! Facts about the surroundings of a run: the limits of control groups.
 
 use iogauge_io::engine;
 use iogauge_io::machine::{DeviceTree, GroupLimits, Roots};
@@ -6,7 +6,8 @@ use iogauge_model::caveat::MachineFact;
 use iogauge_model::load::Load;
 use iogauge_model::result::IoLimit;
 
-/// What control groups allow a load on these devices, on a machine with so much memory.
+/// Returns the facts about limits of control groups on a workload on these devices, on a machine
+/// with this much memory.
 pub(crate) fn facts(
     load: &Load,
     groups: &GroupLimits,
@@ -33,7 +34,7 @@ pub(crate) fn facts(
     facts
 }
 
-/// The limits on I/O of the directions a load uses.
+/// Returns the I/O limits for the directions of a workload.
 fn throttles(
     load: &Load,
     groups: &GroupLimits,

@@ -1,4 +1,4 @@
-//! One load measured by iogauge and by fio in turn: do they agree?
+//! Measures one workload with iogauge and with fio in turns, and compares the results.
 
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -10,35 +10,35 @@ use iogauge_model::limit::Metric;
 use iogauge_model::result::{Agreement, Comparison, Figure, Side, StepResult};
 use iogauge_model::{Caveat, Step};
 
-/// How a crosscheck is to go.
+/// The plan of a crosscheck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrosscheckPlan {
-    /// The load, with the time of each side in each round.
+    /// The workload, with the time of each side in each round.
     pub step: Step,
-    /// Rounds, at least two.
+    /// Number of rounds, at least two.
     pub rounds: u32,
-    /// How far apart figures may be that agree, as a share.
+    /// Relative difference up to which figures agree.
     pub tolerance: f64,
 }
 
-/// What both measured.
+/// What both sides measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Crosschecked {
-    /// The steps in the order they ran.
+    /// The steps in the order in which they ran.
     pub steps: Vec<StepResult>,
     pub sides: Vec<Side>,
-    /// Doubts about them, the first of a kind for each side.
+    /// Caveats about them, the first of each kind for each side.
     pub caveats: Vec<Caveat>,
-    /// True where the user ended it; the last round may then lack a side.
+    /// True if the user ended it; the last round may then lack a side.
     pub interrupted: bool,
 }
 
-/// Measures the rounds on a target that is ready. Each round has one step of each side, and who
-/// begins changes from round to round, so that what drifts slowly favours nobody. The observer
-/// sees each step as soon as it is measured.
+/// Measures the rounds on a prepared target. Each round has one step of each side, and the sides
+/// take turns in going first, so that slow drift favors neither. The observer gets each step as
+/// soon as it is measured.
 ///
 /// # Errors
-/// Where a worker cannot be made or its engine fails, or fio does not do what it is asked.
+/// A worker cannot be started, its engine fails, or fio fails.
 pub fn measure(
     rig: &mut Rig,
     fio: &FioBinary,
@@ -86,7 +86,7 @@ pub fn measure(
 }
 
 impl Crosschecked {
-    /// The rounds that have both sides: iogauge's step and fio's.
+    /// Returns the complete rounds, each as iogauge's step and fio's.
     fn rounds(&self) -> Vec<(&StepResult, &StepResult)> {
         let whole =
             if self.interrupted { self.steps.len().saturating_sub(1) } else { self.steps.len() };
@@ -101,13 +101,13 @@ impl Crosschecked {
             .collect()
     }
 
-    /// Rounds that both sides measured whole.
+    /// Returns the number of complete rounds.
     #[must_use]
     pub fn whole_rounds(&self) -> u64 {
         self.rounds().len() as u64
     }
 
-    /// Compares what both measured. Figures that some round has too few I/Os for are left out.
+    /// Compares the figures of both sides. Omits figures for which a round has too few I/Os.
     #[must_use]
     pub fn compare(&self, tolerance: f64) -> Vec<Comparison> {
         let rounds = self.rounds();
@@ -120,7 +120,7 @@ impl Crosschecked {
     }
 }
 
-/// What all figures say together.
+/// Combines the verdicts of all figures.
 #[must_use]
 pub fn verdict(figures: &[Comparison]) -> Agreement {
     let is = |verdict| move |comparison: &Comparison| comparison.verdict == verdict;
@@ -164,7 +164,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-/// A figure of a step; `None` where too few I/Os say it.
+/// Returns a figure of a step; `None` if it has too few I/Os.
 fn value(step: &StepResult, figure: Figure) -> Option<f64> {
     let latencies = step.service_histogram();
     let percentile = |percent: f64| {

@@ -1,3 +1,3 @@
-//! Comparisons: measurements of the same in turns.
+//! Comparisons of two programs, measured in turns.
 
 pub mod crosscheck;

@@ -1,4 +1,4 @@
-//! Facts about what a database test measured.
+//! Facts about the results of a database test.
 
 use super::target::{DbLoad, DbTarget};
 use crate::caveats;
@@ -14,12 +14,12 @@ use iogauge_model::result::{
 };
 use std::sync::atomic::Ordering;
 
-/// A database has to be this many times the memory for caches not to hold most of it.
+/// Factor by which a database has to exceed the memory, so that caches do not hold most of it.
 const MEMORIES: u64 = 2;
-/// A share of reads that a cache answered is a fact from here on, in percent.
+/// Percentage of reads answered by a cache that becomes a caveat.
 const HIT_PERCENT: f64 = 1.0;
 
-/// A database of so many bytes may be in the memory of this machine.
+/// Returns a fact if a database of this size may fit into this machine's memory.
 #[must_use]
 pub fn of_size(data_bytes: u64) -> Option<Fact> {
     let memory_bytes = Memory::read(&Roots::real())?.total_bytes;
@@ -28,7 +28,7 @@ pub fn of_size(data_bytes: u64) -> Option<Fact> {
     (data_bytes < wanted_bytes).then(|| small.into())
 }
 
-/// Facts about a database that show before it is used.
+/// Returns the facts about a database that are known before it is used.
 pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     if load.mode.writes()
@@ -36,17 +36,17 @@ pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Fact> {
     {
         facts.push(DatabaseFact::MayLose { why: why.to_string() }.into());
     }
-    // The previous run lost transactions, and nobody can look for them any more.
+    // The previous run lost transactions that can no longer be looked for.
     let transactions = target.lost.load(Ordering::Relaxed);
     facts.extend((transactions > 0).then(|| DatabaseFact::Lost { transactions }.into()));
-    // Reads around every cache have none in the way.
+    // Read-only workloads bypass every cache.
     if load.mode.writes() {
         facts.extend(of_size(target.size.data_bytes));
     }
     facts
 }
 
-/// Facts about a measured step.
+/// Returns the facts about a measured step.
 pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Vec<Fact> {
     let mut facts = of_target(target, load);
     facts.extend(caveats::nothing_in(step, None));
@@ -59,14 +59,14 @@ pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Ve
     facts.extend(hits(database));
     facts.extend(database.counted.iter().flat_map(counts));
     facts.extend(devices(target, step.physical.as_ref()));
-    // Where nothing is known of them, nothing is lacking.
+    // Without device counters there is nothing to warn about.
     if load.mode.writes() && database.drain.is_none() && step.physical.is_some() {
         facts.push(DatabaseFact::NotDrained.into());
     }
     facts
 }
 
-/// Devices of which nothing is known, and why.
+/// Returns a fact, with the reason, if there are no device counters.
 pub(super) fn devices(target: &DbTarget, physical: Option<&Physical>) -> Option<Fact> {
     if physical.is_some() {
         return None;
@@ -75,13 +75,13 @@ pub(super) fn devices(target: &DbTarget, physical: Option<&Physical>) -> Option<
     Some(DatabaseFact::DevicesUnknown { hidden }.into())
 }
 
-/// Reads that the database's own cache answered.
+/// Returns a fact if the database's own cache answered reads.
 fn hits(database: &DatabaseResult) -> Option<Fact> {
     let percent = database.cache_hit_percent.filter(|percent| *percent >= HIT_PERCENT)?;
     Some(DatabaseFact::CacheHits { percent }.into())
 }
 
-/// A database that counted otherwise than iogauge.
+/// Returns a fact if the database's counts differ from iogauge's.
 pub(super) fn counts(counted: &DatabaseCounts) -> Option<Fact> {
     let both = [
         (counted.updates, counted.updates_made, "updates"),
@@ -92,28 +92,29 @@ pub(super) fn counts(counted: &DatabaseCounts) -> Option<Fact> {
     (!differ.is_empty()).then(|| DatabaseFact::Counts(differ).into())
 }
 
-/// A worker that failed.
+/// Returns a fact about a worker that failed.
 pub(super) fn fault(worker: u32, error: &DbError) -> Fact {
     DatabaseFact::WorkerFailed { worker, error: error.to_string() }.into()
 }
 
-/// A run that ended before its time, so that a disk keeps what stays free.
+/// Returns a fact about a run that ended early to keep the free-space reserve of a disk.
 pub(super) fn no_room(error: &DbError) -> Fact {
     DatabaseFact::NoRoom { error: error.to_string() }.into()
 }
 
-/// A database that did not answer, or could not be drained, when a run was over.
+/// Returns a fact about a database that did not respond, or could not be drained, after a run.
 pub(super) fn unanswered(error: &LabError) -> Fact {
     DatabaseFact::Unanswered { error: error.to_string() }.into()
 }
 
-/// A rung of a ladder that could not be measured behind others that were.
+/// Returns a fact about a rung of a ladder that could not be measured after others were.
 #[must_use]
 pub fn of_rung(processes: u32, error: &LabError) -> Fact {
     DatabaseFact::RungFailed { processes, error: error.to_string() }.into()
 }
 
-/// Facts about what a search found. `refused` is why there were no more processes to be had.
+/// Returns the facts about the result of a search. `refused` is the reason why there were no more
+/// processes.
 pub(super) fn of_search(
     target: &DbTarget,
     load: &DbLoad,
@@ -125,14 +126,14 @@ pub(super) fn of_search(
     let mut facts: Vec<Fact> =
         answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
     if load.hang_ns > 0 {
-        // Processes that pause are not in the database all the time.
+        // Processes with a hang time are not always in the database.
         facts.retain(|fact| !matches!(fact, Fact::Figure(figure) if figure.is_queue_depth()));
     }
     facts.extend(caveats::nothing_found(found));
     facts.extend(caveats::shifts(&found.shifts));
     facts.extend(found.drift.as_ref().map(caveats::drift));
     let stopped_by = found.answer.stopped_by;
-    // Where a limit ended the search, more would have brought nothing.
+    // If a limit ended the search, more processes would not have helped.
     let refused = refused.filter(|_| !stopped_by.is_limit());
     let error = refused.map(ToString::to_string);
     facts.extend(error.map(|error| DatabaseFact::NoMoreProcesses { error }.into()));
@@ -142,7 +143,7 @@ pub(super) fn of_search(
     facts
 }
 
-/// A search that ended before a limit did.
+/// Returns a fact if a search ended before a limit was reached.
 fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Fact> {
     if answer.stopped_by == StoppedBy::MaxDepth && load.mode.writes() {
         let globals = target.globals.len();

@@ -8,7 +8,7 @@ use iogauge_model::result::{
 };
 use std::time::Instant;
 
-/// What workers did, as they wrote it down; `direct` says whether their reads bypass the page cache.
+/// Sums up the counts of the workers. `direct` tells whether their reads bypass the page cache.
 pub(super) fn of(
     mode: Mode,
     workers: &[Sums],
@@ -47,7 +47,7 @@ fn worker(number: u32, sums: &Sums) -> DatabaseWorker {
     }
 }
 
-/// The database's counts over a span beside iogauge's.
+/// Returns the database's counts over a span next to iogauge's.
 pub(super) fn counted(made: &Sums, before: &Counts, after: &Counts) -> DatabaseCounts {
     let grown = |of: fn(&Counts) -> Option<u64>| {
         of(before).zip(of(after)).map(|(before, after)| after.saturating_sub(before))
@@ -69,7 +69,7 @@ pub(super) fn counted(made: &Sums, before: &Counts, after: &Counts) -> DatabaseC
     }
 }
 
-/// A round of the write daemon; `None` for one that ended before measuring began.
+/// Returns a round of the write daemon; `None` if it ended before the measurement began.
 pub(super) fn cycle(cycle: &Cycle, begin: Instant) -> Option<DaemonCycle> {
     let at = cycle.ended.checked_duration_since(begin)?;
     Some(DaemonCycle {
@@ -79,14 +79,15 @@ pub(super) fn cycle(cycle: &Cycle, begin: Instant) -> Option<DaemonCycle> {
     })
 }
 
-/// Bytes that the devices wrote for each byte that workers updated in the same span; `None` where they updated
-/// nothing.
+/// Returns the bytes that the devices wrote for each byte that workers updated in the same span;
+/// `None` if they updated nothing.
 pub(super) fn written_per_updated(physical: &Physical, updated_bytes: u64) -> Option<f64> {
     (updated_bytes > 0).then(|| physical.write_bytes as f64 / updated_bytes as f64)
 }
 
-/// Blocks in each write of the devices while a database was drained: nobody writes a log then, so that these are
-/// dirty blocks, as the write daemon joins them. `None` where nothing was written.
+/// Returns the mean number of blocks in a device write while a database was drained. No log is
+/// written then, so these are dirty blocks, merged by the write daemon. `None` if nothing was
+/// written.
 pub(super) fn blocks_per_device_write(drained: &Physical, block_bytes: u64) -> Option<f64> {
     let blocks = drained.write_bytes as f64 / block_bytes.max(1) as f64;
     (drained.writes > 0).then(|| blocks / drained.writes as f64)

@@ -1,4 +1,4 @@
-//! A database beside its device: what the device does for it, and what keeps it from more.
+//! A database compared with its device: what the device does for it, and what limits it.
 
 use super::measure::DbMeasured;
 use super::target::{DbLoad, DbTarget};
@@ -8,25 +8,23 @@ use iogauge_db::backend::RunPlan;
 use iogauge_model::result::{Physical, StoppedBy};
 use iogauge_model::units::Bandwidth;
 
-/// A device, or processors, that are busy for this share of the time are what holds back, in percent.
+/// Percentage of busy time from which a device, or the processors, are the bottleneck.
 const BUSY_PERCENT: f64 = 85.0;
-/// Counters that are read this far apart, in seconds, or further, tell a rate.
+/// Shortest time, in seconds, between two readings of counters that yields a rate.
 const LEAST_SECONDS: f64 = 0.1;
 
-/// What the devices do for a database at work.
+/// What the devices do for a database under load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceWork {
-    /// I/Os a second.
     pub iops: f64,
-    /// Bytes a second.
     pub bytes_per_sec: f64,
-    /// Share of the time in which the busiest device had an I/O, in percent.
+    /// Percentage of time in which the busiest device had an I/O.
     pub busy_percent: f64,
 }
 
 impl DeviceWork {
-    /// What the devices did in a step; `None` where they are not known, and where the step was ended
-    /// before its time or was too short to tell.
+    /// Returns what the devices did in a step; `None` if there are no device counters, or if the
+    /// step was interrupted or too short.
     #[must_use]
     pub fn of(measured: &DbMeasured) -> Option<Self> {
         let step = &measured.result;
@@ -44,8 +42,8 @@ impl DeviceWork {
         })
     }
 
-    /// The share, in percent, of a device that does so much: of I/Os or of bytes, whichever is larger,
-    /// since a database joins its blocks to larger I/Os. `None` of a device that does nothing.
+    /// Returns the share of a device's capacity, in percent: of I/Os or of bytes, whichever is
+    /// larger, because a database merges blocks into larger I/Os. `None` if the capacity is zero.
     #[must_use]
     pub fn share_percent(&self, iops: f64, bytes_per_sec: f64) -> Option<f64> {
         let share = |done: f64, of: f64| (of > 0.0).then(|| done * 100.0 / of);
@@ -54,18 +52,19 @@ impl DeviceWork {
     }
 }
 
-/// Takes the database and gives it back, so that a device is not measured for nothing, nor under
+/// Takes the database and releases it, so that its device is not measured in vain, nor during
 /// another run.
 ///
 /// # Errors
-/// Where another run has it, or it cannot be worked on.
+/// Another run uses the database, or it cannot be used.
 pub fn check_free(target: &DbTarget, load: &DbLoad) -> Result<(), LabError> {
     let plan = RunPlan { workers: 1, reads: load.mode.reads(), writes: load.mode.writes() };
     drop(target.database.begin(&plan)?);
     Ok(())
 }
 
-/// What keeps the database from more than the search found, as a step at that place shows: sentences.
+/// Returns sentences about what keeps the database from more than the search found, given a step at
+/// the answer.
 #[must_use]
 pub fn held_back_by(
     target: &DbTarget,
@@ -115,7 +114,7 @@ mod tests {
     use iogauge_model::result::FioResult;
     use iogauge_model::result::StepResult;
 
-    /// A step of so many seconds in which the devices had a hundred I/Os of 4 KiB.
+    /// A step with this duration, in which the devices had a hundred I/Os of 4 KiB.
     fn measured(seconds: f64, interrupted: bool, physical: bool) -> DbMeasured {
         let physical = physical.then(|| Physical {
             reads: 60,

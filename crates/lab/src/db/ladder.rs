@@ -1,29 +1,29 @@
-//! When a ladder of processes ends: a limit is broken, or more processes bring no more than half of
-//! what they should.
+//! When a ladder of processes ends: a limit is broken, or more processes bring less than half of
+//! the expected gain.
 
 use crate::suite::judged;
 use iogauge_model::Limit;
 use iogauge_model::result::StepResult;
 
-/// Growth of the throughput over that of the processes under which it is not linear any more.
+/// Growth of the throughput, relative to that of the processes, below which it is no longer linear.
 const LINEAR_SHARE: f64 = 0.5;
 
-/// A ladder on the way up.
+/// A ladder under way.
 #[derive(Debug)]
 pub struct Ladder<'a> {
     limits: &'a [Limit],
-    /// Processes and operations a second of the rung before.
+    /// Processes and operations per second of the previous rung.
     before: Option<(u32, f64)>,
 }
 
 impl<'a> Ladder<'a> {
-    /// A ladder whose first rung comes next.
+    /// Makes a ladder without rungs.
     #[must_use]
     pub fn new(limits: &'a [Limit]) -> Self {
         Self { limits, before: None }
     }
 
-    /// Looks at a rung; why the ladder ends there, in words, where it does.
+    /// Checks a rung. Returns the reason if the ladder ends there.
     pub fn step(&mut self, processes: u32, step: &StepResult) -> Option<String> {
         let broken = judged(step, |latencies| {
             self.limits.iter().find(|limit| !limit.holds(latencies)).copied()

@@ -1,4 +1,5 @@
-//! One step or one search on a database, with what the devices under it and the database itself did.
+//! Runs one step or one search on a database, and records what its devices and the database itself
+//! did.
 
 use super::caveats as facts;
 use super::database_result;
@@ -21,15 +22,15 @@ use iogauge_model::{Caveat, Limit};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How long a step takes.
+/// The times of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// Before measuring begins.
+    /// Ramp time.
     pub ramp_ns: u64,
-    /// Measuring.
+    /// Measured time.
     pub runtime_ns: u64,
-    /// Wait until everything is in the data files: before anything is done, so that what is written later
-    /// is this run's, and at the end.
+    /// True to wait until all data is in the data files: before the run, so that later writes
+    /// belong to it, and at the end.
     pub drain: bool,
 }
 
@@ -37,10 +38,10 @@ pub struct Times {
 #[derive(Debug)]
 pub struct DbMeasured {
     pub result: StepResult,
-    /// True where it ended before its time.
+    /// True if it ended early.
     pub interrupted: bool,
     pub caveats: Vec<Caveat>,
-    /// Why the database could not be asked for the rest when this was measured; a caveat says so as well.
+    /// Why the database could not be queried after the measurement; a caveat reports it, too.
     pub fault: Option<LabError>,
 }
 
@@ -49,14 +50,15 @@ struct Taken {
     activity: Arc<dyn Activity>,
     pool: DatabasePool,
     sampler: Sampler,
-    /// The machine and the database before workers began.
+    /// Counters of the machine and of the database before workers began.
     machine: Counters,
     before: Counts,
 }
 
 impl Taken {
-    /// Takes the database and starts workers, of which there may later be `most`. Where it is to be drained
-    /// at the end, it is now: whoever may not is told before anything is measured.
+    /// Takes the database and starts workers, whose number may later rise to `most`. If the
+    /// database is to be drained at the end, drains it now, so that a missing permission is
+    /// reported before anything is measured.
     fn take(target: &DbTarget, load: &DbLoad, most: u32, drain: bool) -> Result<Self, LabError> {
         let plan = load.pool_plan(most);
         let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
@@ -65,7 +67,8 @@ impl Taken {
         let mut room = writes.then(|| DbReserveWatch::begin(target.database())).transpose()?;
         room.as_mut().map_or(Ok(()), DbReserveWatch::check)?;
         let activity: Arc<dyn Activity> = target.database.begin(&run)?.into();
-        // What others did before it was ours counts, so only now.
+        // Queried only now, because transactions of others before the database was taken count,
+        // too.
         let sequences = if writes { target.sequences()? } else { Vec::new() };
         let acknowledged = target.note(&plan, &sequences)?;
         let devices = target.devices()?;
@@ -82,11 +85,11 @@ impl Taken {
         Ok(Self { activity, pool, sampler, machine, before })
     }
 
-    /// Asks the database for what is known only when all is over, as far as it answers.
+    /// Queries the database for what is known only at the end, as far as it responds.
     fn ask(&mut self, drain: bool) -> Afterwards {
         let mut after = Afterwards::default();
         if self.pool.database_fault().is_some() {
-            // A database that is gone can tell nothing more, and its worker has told that.
+            // A database that failed cannot be queried, and its worker has reported the fault.
             after.cycles = self.activity.cycles().unwrap_or_default();
         } else {
             after.fault = self.ask_into(&mut after, drain).err();
@@ -97,7 +100,7 @@ impl Taken {
     fn ask_into(&mut self, after: &mut Afterwards, drain: bool) -> Result<(), LabError> {
         after.counts = Some(self.activity.counts()?);
         after.cycles = self.activity.cycles()?;
-        // Draining may take room for a while.
+        // Draining may temporarily need room.
         if drain && self.pool.no_room().is_none() {
             let before = self.sampler.mark()?;
             let begin = Instant::now();
@@ -113,22 +116,22 @@ impl Taken {
     }
 }
 
-/// What a database tells when all is over. Where it cannot, what was measured stands all the same.
+/// What a database reports at the end. If it cannot, the measurement is still valid.
 #[derive(Default)]
 struct Afterwards {
     counts: Option<Counts>,
     cycles: Vec<Cycle>,
     drain: Option<Drain>,
-    /// What the devices did from before the workers began until everything was in the data files.
+    /// Totals of the devices from before the workers began until all data was in the data files.
     physical: Option<Physical>,
-    /// Why there is no more of it.
+    /// Why the rest is missing.
     fault: Option<LabError>,
 }
 
-/// Runs one step, and judges it by limits.
+/// Runs one step and judges it by limits.
 ///
 /// # Errors
-/// Where the database cannot be had or not be drained before, a worker not be connected, or nothing was
+/// The database cannot be taken or drained first, a worker cannot be connected, or nothing was
 /// measured before the first fault.
 pub fn run(
     target: &DbTarget,
@@ -184,7 +187,7 @@ pub fn run(
     found.extend(process_pauses::fact(&measured.pauses, false, result.seconds));
     found.extend(fault.as_ref().map(|(worker, error)| facts::fault(*worker, error)));
     found.extend(after.fault.as_ref().map(facts::unanswered));
-    // A worker that failed once the time was over is no error of an operation that was measured.
+    // A worker that failed after the time was over is no error of a measured operation.
     let late = fault.filter(|_| result.errors() == 0).map(|(_, error)| LabError::from(error));
     let interrupted = measured.interrupted;
     found.extend(interrupted.then(caveats::interrupted));
@@ -196,25 +199,24 @@ pub fn run(
     Ok(DbMeasured { result, interrupted, caveats, fault: no_room.or(late).or(after.fault) })
 }
 
-/// A search with what the machine did meanwhile.
+/// A search, with what the machine did during it.
 #[derive(Debug)]
 pub struct DbSearched {
-    /// What was found; depths are processes.
+    /// The result; its queue depths are numbers of processes.
     pub found: SearchOutcome,
-    /// What the devices did over the whole search.
+    /// Totals of the devices over the whole search.
     pub physical: Option<Physical>,
-    /// When it began.
     pub began: UtcTime,
     /// The machine over the whole search.
     pub system: Vec<SystemPoint>,
     /// Rounds of the write daemon.
     pub cycles: Vec<Cycle>,
     pub caveats: Vec<Caveat>,
-    /// As that of a step.
+    /// As in [`DbMeasured`].
     pub fault: Option<LabError>,
 }
 
-/// Searches the most operations a second under limits, over the number of processes.
+/// Searches over the number of processes for the most operations per second under limits.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,4 +1,4 @@
-//! Tests through a database: the database opened, its workers as a pool, steps, searches, checks.
+//! Tests through a database: targets, worker pools, steps, searches, checks.
 
 mod caveats;
 mod database_result;
@@ -31,5 +31,5 @@ pub use iogauge_db::{Database, DbError, DbUrl, Progress};
 use iogauge_db::value::{LEAST_BYTES, MOST_BYTES};
 use std::ops::RangeInclusive;
 
-/// Sizes that a value may have, in bytes.
+/// Allowed sizes of a value, in bytes.
 pub const VALUE_BYTES: RangeInclusive<usize> = LEAST_BYTES..=MOST_BYTES;

@@ -1,10 +1,10 @@
-//! Where a database is, in words that are the same wherever and however it is typed.
+//! The place of a database, in a canonical form.
 
 use iogauge_db::{BACKENDS, DbUrl};
 use std::path::{Path, PathBuf};
 
-/// The place of a URL: a directory as its absolute path without links, `.` and `..`, there or not; a server
-/// as it was typed.
+/// Returns the place of a URL: for a directory, its absolute path without links, `.` and `..`,
+/// whether it exists or not; for a server, the text as typed.
 #[must_use]
 pub fn place(url: &DbUrl) -> String {
     let is_server =
@@ -12,7 +12,7 @@ pub fn place(url: &DbUrl) -> String {
     if is_server(url) { url.place.clone() } else { real(Path::new(&url.place)) }
 }
 
-/// The part of a path that is there without links, and the rest behind it.
+/// Resolves links in the existing part of a path and appends the rest.
 fn real(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));

@@ -1,5 +1,5 @@
-//! The workers of a database as a pool: reads of blocks, updates and commits are its reads, writes and
-//! flushes, so that steps, searches and statistics are those of devices.
+//! The workers of a database as a worker pool. Block reads, updates and commits count as reads,
+//! writes and flushes, so that steps, searches and statistics work as for devices.
 
 use super::database_result;
 use super::reserve::DbReserveWatch;
@@ -16,40 +16,40 @@ use iogauge_io::worker::accounting::{Tally, Window, WorkerWindow};
 use iogauge_model::result::StepResult;
 use std::time::Duration;
 
-/// How long is waited at a time for workers that may have ended.
+/// Interval for checking whether workers have ended.
 const LOOK_NS: u64 = 10_000_000;
 
-/// DbPool of a database under one hand.
+/// A [`DbPool`] with the interface of a [`WorkerPool`].
 #[derive(Debug)]
 pub(super) struct DatabasePool {
     workers: DbPool,
     clock: Clock,
     arrivals: Arrivals,
     live: LiveFigures,
-    /// `None` where the system refuses a thread for it: pauses are then not noticed.
+    /// `None` if the system refuses a thread for it; pauses then go unnoticed.
     heartbeat: Option<Heartbeat>,
     starvation: StarvationReader,
-    /// What each worker did since the last mark, as far as windows hold it.
+    /// Counts of each worker since the last mark, as far as windows contain them.
     measured: Vec<Sums>,
-    /// What all workers did since the begin.
+    /// Counts of all workers since the beginning.
     whole: Sums,
-    /// Bytes they updated since then.
+    /// Bytes that they updated since then.
     updated_bytes: u64,
-    /// Why there are fewer workers than asked.
+    /// Why there are fewer workers than requested.
     refused: Option<DbError>,
-    /// Sees that the disks keep their reserve, where something is written.
+    /// Checks that the disks keep their reserve, if the workload writes.
     room: Option<DbReserveWatch>,
-    /// Why all workers were ended before their time.
+    /// Why all workers were ended early.
     no_room: Option<DbError>,
-    /// Ends a search, which does not look whether its workers have.
+    /// Ends a search, which does not notice itself that its workers have ended.
     search: Option<Interrupt>,
 }
 
 impl DatabasePool {
-    /// So many workers at work.
+    /// Starts a pool with `active` workers.
     ///
     /// # Errors
-    /// Where there are not as many threads to be had, or one cannot be connected.
+    /// There are not enough threads, or a worker cannot be connected.
     pub(super) fn start(
         mut workers: DbPool,
         active: u32,
@@ -82,27 +82,27 @@ impl DatabasePool {
         Ok(pool)
     }
 
-    /// From now on what workers do counts as measured.
+    /// Counts operations as measured from now on.
     pub(super) fn mark(&mut self) {
         self.measured.clear();
     }
 
-    /// What each worker did since the mark.
+    /// Returns the counts of each worker since the mark.
     pub(super) fn measured(&self) -> &[Sums] {
         &self.measured
     }
 
-    /// What all workers did since the begin.
+    /// Returns the counts of all workers since the beginning.
     pub(super) fn whole(&self) -> &Sums {
         &self.whole
     }
 
-    /// Bytes that all workers updated since the begin.
+    /// Returns the bytes that all workers updated since the beginning.
     pub(super) fn updated_bytes(&self) -> u64 {
         self.updated_bytes
     }
 
-    /// What each worker does.
+    /// Returns the kind of work of each worker.
     pub(super) fn mode(&self) -> Mode {
         self.workers.plan().mode
     }
@@ -111,27 +111,27 @@ impl DatabasePool {
         self.workers.reads_directly()
     }
 
-    /// The first fault, with the worker's number.
+    /// Returns the first fault, with the worker's number.
     pub(super) fn database_fault(&self) -> Option<(u32, DbError)> {
         self.workers.fault()
     }
 
-    /// Why there are fewer workers than a search asked for.
+    /// Returns why there are fewer workers than a search requested.
     pub(super) fn refused(&self) -> Option<&DbError> {
         self.refused.as_ref()
     }
 
-    /// A search goes on with it, which ends with its workers.
+    /// Sets the interrupt that ends the search when the workers have ended.
     pub(super) fn begin_search(&mut self, interrupt: &Interrupt) {
         self.search = Some(interrupt.clone());
     }
 
-    /// Why all workers were ended before their time: a disk has no more room than what stays free.
+    /// Returns why all workers were ended early: a disk has reached its free-space reserve.
     pub(super) fn no_room(&self) -> Option<&DbError> {
         self.no_room.as_ref()
     }
 
-    /// Ends all workers where a disk has only left what stays free.
+    /// Ends all workers if a disk has reached its free-space reserve.
     fn look_at_room(&mut self) {
         if self.no_room.is_none()
             && let Some(Err(error)) = self.room.as_mut().map(DbReserveWatch::check)
@@ -199,8 +199,8 @@ impl WorkerPool for DatabasePool {
         Ok(self.window(&workers, true))
     }
 
-    /// A depth is a number of processes. Where the database gives no more connections, those that are
-    /// there go on.
+    /// Sets the number of processes. If the database refuses more connections, the existing ones
+    /// continue.
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
         let window = self.take_window()?;
         let queue_depth = self.most_depth().map_or(queue_depth, |most| most.min(queue_depth));
@@ -215,7 +215,7 @@ impl WorkerPool for DatabasePool {
         self.refused.as_ref().map(|_| self.workers.connected())
     }
 
-    /// Transactions have no schedule: the rate stays what the database makes of it.
+    /// Only takes a window: transactions have no schedule, so the database determines the rate.
     fn set_rate(&mut self, _rate_iops: Option<f64>) -> Result<Window, WorkerError> {
         self.take_window()
     }
@@ -224,7 +224,8 @@ impl WorkerPool for DatabasePool {
         self.heartbeat.as_mut().map(Heartbeat::take).unwrap_or_default()
     }
 
-    /// Processes that wait for a processor may wait for the database, which is what is measured.
+    /// Processes that wait for a processor may be waiting for the database, which is what is
+    /// measured, so their waiting is ignored.
     fn starvation(&self) -> Option<Starvation> {
         Some(self.starvation.read(Waiting::Ignored))
     }

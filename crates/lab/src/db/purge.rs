@@ -1,4 +1,4 @@
-//! A database that goes, with what was noted of it elsewhere.
+//! Removes a database and the records of its runs kept elsewhere.
 
 use super::target::acknowledged_path;
 use crate::error::LabError;
@@ -6,12 +6,12 @@ use iogauge_db::Database;
 use iogauge_db::acknowledged::Acknowledged;
 use iogauge_db::backend::Purged;
 
-/// Removes a database, and what its runs acknowledged where that is noted outside of it.
+/// Removes a database, and its record of acknowledged transactions if that is outside of it.
 ///
 /// # Errors
-/// As [`Database::purge`]; where the note cannot be removed.
+/// As [`Database::purge`], or the record cannot be removed.
 pub fn purge(database: &dyn Database) -> Result<Purged, LabError> {
-    // The identity goes with the database. Of a setup that was cut short nothing is noted.
+    // The identity is removed with the database. An interrupted setup has no record.
     let noted = acknowledged_path(database).ok().flatten();
     let purged = database.purge()?;
     if let Some(path) = noted {

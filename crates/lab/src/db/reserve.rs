@@ -1,4 +1,4 @@
-//! Whether the disks of a database have room for what is to be filled.
+//! Checks whether the disks of a database have enough room.
 
 use iogauge_db::backend::FillPlace;
 use iogauge_db::{Database, DbError};
@@ -11,34 +11,35 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
-/// How often it is looked how much room is left.
+/// Interval between two checks of the free space.
 const LOOK: Duration = Duration::from_millis(50);
-/// Before a disk has its reserve left, work ends: as many times what was taken from one look to the next is what
-/// comes until it does.
+/// Work ends while the room above the reserve is still this many times what was taken between the
+/// last two checks.
 const AHEAD: u64 = 3;
 
-/// Sees that a database at work leaves its disks what stays free.
+/// Checks that a running database leaves the free-space reserve of its disks.
 #[derive(Debug)]
 pub struct DbReserveWatch {
     disks: Vec<ReserveWatch>,
     next: Instant,
 }
 
-/// A disk that is watched.
+/// A watched disk.
 #[derive(Debug)]
 struct ReserveWatch {
     path: PathBuf,
     mount_point: String,
     reserve_bytes: u64,
-    /// What was left when it was looked at last.
+    /// Free bytes at the last check.
     available_bytes: u64,
 }
 
 impl DbReserveWatch {
-    /// Watches the disks that a database writes to, those on another machine, or not to be found, excepted.
+    /// Watches the disks that a database writes to, except those that are on another machine or
+    /// cannot be found.
     ///
     /// # Errors
-    /// Where the database does not tell where it writes.
+    /// The database does not report where it writes.
     pub fn begin(database: &dyn Database) -> Result<Self, DbError> {
         let watched = disks(database.fill_places()?).into_iter().map(|disk| ReserveWatch {
             path: disk.path,
@@ -49,10 +50,11 @@ impl DbReserveWatch {
         Ok(Self { disks: watched.collect(), next: Instant::now() })
     }
 
-    /// Looks how much is left, where it is time to. Costs a system call for each disk then.
+    /// Checks the free space if the last check is long enough ago. A check costs a system call for
+    /// each disk.
     ///
     /// # Errors
-    /// [`DbError::NoRoom`] where a disk has its reserve left, or soon will.
+    /// [`DbError::NoRoom`] if a disk has reached its reserve, or soon will.
     pub fn check(&mut self) -> Result<(), DbError> {
         let now = Instant::now();
         if now < self.next {
@@ -65,7 +67,7 @@ impl DbReserveWatch {
 
 impl ReserveWatch {
     fn check(&mut self) -> Result<(), DbError> {
-        // A disk that cannot be asked is not judged.
+        // A disk whose free space is unknown is not judged.
         let Ok(about) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
         self.see(about.f_bavail.saturating_mul(about.f_frsize))
     }
@@ -87,21 +89,21 @@ impl ReserveWatch {
     }
 }
 
-/// A file system, and how much of what is filled each place on it takes at most.
+/// A file system, and the most bytes that each place on it takes.
 struct Disk {
     device: u64,
-    /// A path on it that is there.
+    /// An existing path on it.
     path: PathBuf,
     facts: FileSystemFacts,
     limits: Vec<u64>,
 }
 
-/// Checks that filling so many bytes leaves each disk what prefilling a test file leaves it. Disks that
-/// are on another machine, or not to be found, are not checked. `instead` says what would be right where
-/// so many bytes fit.
+/// Checks that adding this much data leaves each disk its free-space reserve, as the prefill of a
+/// test file does. Disks that are on another machine or cannot be found are not checked. `instead`
+/// returns the hint, given the number of bytes that fit.
 ///
 /// # Errors
-/// [`DbError::NoRoom`]; where the database does not tell where it writes.
+/// [`DbError::NoRoom`], or the database does not report where it writes.
 pub fn check_reserve(
     database: &dyn Database,
     data_bytes: u64,
@@ -126,7 +128,8 @@ pub fn check_reserve(
     Ok(())
 }
 
-/// The file systems of places; one that is not there yet is on that of the folder it will be in.
+/// Returns the file systems of places. A place that does not exist yet is on the file system of its
+/// parent directory.
 fn disks(places: Vec<FillPlace>) -> Vec<Disk> {
     let mut disks: Vec<Disk> = Vec::new();
     for FillPlace { path, most_bytes } in places {
@@ -144,12 +147,12 @@ fn disks(places: Vec<FillPlace>) -> Vec<Disk> {
     disks
 }
 
-/// What so many bytes of data take where each place has such a limit.
+/// Returns the bytes that data takes, if each place has such a limit.
 fn taken(data_bytes: u64, limits: &[u64]) -> u64 {
     limits.iter().map(|limit| data_bytes.min(*limit)).fold(0, u64::saturating_add)
 }
 
-/// The most data up to `data_bytes` that takes no more than `spare_bytes`, in whole MiB.
+/// Returns the most data, up to `data_bytes`, that takes at most `spare_bytes`, in whole MiB.
 fn fits(data_bytes: u64, limits: &[u64], spare_bytes: u64) -> u64 {
     let (mut fit, mut least_too_many) = (0, data_bytes / MIB + 1);
     while least_too_many - fit > 1 {
@@ -182,7 +185,7 @@ mod tests {
             (fits(10 * MIB, &both, 7 * MIB), fits(10 * MIB, &both, 5 * MIB)),
             (4 * MIB, 2 * MIB)
         );
-        // On a disk of its own it never takes more.
+        // A place with a limit, alone on a disk, never takes more.
         assert_eq!(fits(10 * MIB, &[3 * MIB], 3 * MIB), 10 * MIB);
     }
 
@@ -201,9 +204,9 @@ mod tests {
         }
         let mut fast = watched();
         assert!(fast.see(180 * MIB).is_ok());
-        // As much again would leave it, and a little more would not.
+        // One more step of this size would keep the reserve, two would not.
         assert!(matches!(fast.see(150 * MIB), Err(DbError::NoRoom(_))));
-        // Somebody gives room back.
+        // Room is released.
         assert!(fast.see(400 * MIB).is_ok());
         assert!(matches!(fast.see(0), Err(DbError::NoRoom(_))));
     }

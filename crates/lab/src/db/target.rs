@@ -1,4 +1,4 @@
-//! A database that is there, and what is asked of it.
+//! An existing database, and the workload for it.
 
 use super::place::place;
 use crate::error::LabError;
@@ -22,13 +22,13 @@ pub struct DbTarget {
     pub url: DbUrl,
     pub about: About,
     pub globals: Vec<Global>,
-    /// How much lies on the disk.
+    /// Its size on disk.
     pub size: Size,
-    /// Time between two samples of the machine beside a load.
+    /// Time between two samples of the machine during a load.
     pub cadence: Duration,
     /// The command whose result has the caveats.
     pub command: Command,
-    /// Transactions that the run before acknowledged and that were gone when a run began.
+    /// Transactions that the previous run acknowledged and that were missing when a run began.
     pub(super) lost: AtomicU64,
     pub(super) database: Box<dyn Database>,
 }
@@ -37,7 +37,7 @@ impl DbTarget {
     /// Opens a database. Changes nothing.
     ///
     /// # Errors
-    /// Where it is not there or does not let itself be opened.
+    /// It does not exist or cannot be opened.
     pub fn open(url: DbUrl) -> Result<Self, LabError> {
         let database = backend::open(&url)?;
         let (about, globals) = (database.about()?, database.globals()?);
@@ -46,19 +46,19 @@ impl DbTarget {
         Ok(Self { url, about, globals, size, cadence, command, lost, database })
     }
 
-    /// The database itself.
+    /// Returns the database itself.
     #[must_use]
     pub fn database(&self) -> &dyn Database {
         self.database.as_ref()
     }
 
-    /// What is measured, in a line: the URL and the name.
+    /// Returns the target in one line: the URL and the name.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{} {}", self.url, self.url.name)
     }
 
-    /// The database for a document.
+    /// Returns the database for a document.
     #[must_use]
     pub fn describe(&self) -> TargetFacts {
         let About { software, block_bytes, may_lose, settings } = self.about.clone();
@@ -83,7 +83,7 @@ impl DbTarget {
     /// Checks that every process that writes has a global.
     ///
     /// # Errors
-    /// Where it has none, with the way out.
+    /// A process has none; includes a hint.
     pub fn check_globals(&self, load: &DbLoad) -> Result<(), DbError> {
         let (there, processes) = (self.globals.len(), load.processes);
         if !load.mode.writes() || there >= processes as usize {
@@ -103,15 +103,15 @@ impl DbTarget {
         }))
     }
 
-    /// The devices under it; none where it is on another machine.
+    /// Returns the devices under it; none if it is on another machine.
     ///
     /// # Errors
-    /// Where the kernel's device tree cannot be read.
+    /// The kernel's device tree cannot be read.
     pub fn devices(&self) -> Result<DeviceTree, LabError> {
         Ok(DeviceTree::under_all(self.database.paths()?)?)
     }
 
-    /// The last transaction of each worker that is committed, by its number.
+    /// Returns the number of the last committed transaction of each worker.
     pub(super) fn sequences(&self) -> Result<Vec<u64>, DbError> {
         let mut sequences = vec![0; self.globals.len()];
         for (worker, sequence) in self.database.committed()? {
@@ -122,16 +122,18 @@ impl DbTarget {
         Ok(sequences)
     }
 
-    /// Counts what the run before lost: once another one notes what it acknowledges, that is known no more.
+    /// Counts the transactions that the previous run lost, before a new record of acknowledged
+    /// transactions replaces its record.
     fn count_lost(&self, path: &Path, identity: &str, sequences: &[u64]) {
-        // A file that is none of these, or another database's, says nothing.
+        // A file of another kind, or of another database, is ignored.
         let before = Acknowledged::read(path).ok().flatten();
         let before = before.filter(|known| known.run.database == identity);
         let lost = before.map_or(0, |known| known.lost(sequences));
         self.lost.fetch_add(lost, Ordering::Relaxed);
     }
 
-    /// Where it is noted what a run acknowledges; `None` where it writes nothing or there is no place.
+    /// Returns the record of acknowledged transactions; `None` if the run writes nothing or there
+    /// is no place for it.
     pub(super) fn note(
         &self,
         plan: &DbPoolPlan,
@@ -142,7 +144,7 @@ impl DbTarget {
         }
         let Some(path) = acknowledged_path(self.database())? else { return Ok(None) };
         if let Some(parent) = path.parent() {
-            // Where it cannot be made, writing the file says so.
+            // If it cannot be made, writing the file reports the error.
             let _ = std::fs::create_dir_all(parent);
         }
         let identity = self.database.identity()?;
@@ -160,11 +162,11 @@ impl DbTarget {
     }
 }
 
-/// Where acknowledged transactions are noted: in the database's own directory, or under the user's data, by
-/// its identity.
+/// Returns the path of the record of acknowledged transactions: in the database's own directory, or
+/// in the user's data directory, by the database's identity.
 ///
 /// # Errors
-/// Where it is not there.
+/// The database does not exist.
 pub(super) fn acknowledged_path(database: &dyn Database) -> Result<Option<PathBuf>, LabError> {
     if let Some(path) = database.acknowledged_path() {
         return Ok(Some(path));
@@ -173,30 +175,30 @@ pub(super) fn acknowledged_path(database: &dyn Database) -> Result<Option<PathBu
     Ok(Some(data.join("acknowledged").join(database.identity()?)))
 }
 
-/// What is asked of a database.
+/// The workload for a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DbLoad {
     /// What each process does.
     pub mode: Mode,
-    /// Processes at work at the same time; worker `n` writes global `n`.
+    /// Number of concurrent processes; worker `n` writes global `n`.
     pub processes: u32,
     /// Reads or updates in a transaction, at least 1.
     pub transaction_length: u32,
-    /// Pause after each transaction, in nanoseconds.
+    /// Hang time after each transaction, in nanoseconds.
     pub hang_ns: u64,
-    /// What all draws follow from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
 impl DbLoad {
-    /// What it is, in a few words: `write, 50 a transaction, 2 ms hang, 4 processes`.
+    /// Returns a short description: `write, 50 a transaction, 2 ms hang, 4 processes`.
     #[must_use]
     pub fn label(&self) -> String {
         let processes = if self.processes == 1 { "process" } else { "processes" };
         format!("{}, {} {processes}", self.label_without_processes(), self.processes)
     }
 
-    /// The same where the number of processes is what is searched.
+    /// Returns the description without the number of processes, for a search over it.
     #[must_use]
     pub fn label_without_processes(&self) -> String {
         let mut label = match self.mode {
@@ -213,7 +215,7 @@ impl DbLoad {
         label
     }
 
-    /// The load for a document.
+    /// Returns the workload for a document.
     #[must_use]
     pub fn describe(&self) -> DatabaseLoad {
         DatabaseLoad {
@@ -241,7 +243,7 @@ impl DbLoad {
         }
     }
 
-    /// The same as a step of I/O on a device: reads of blocks, updates of values.
+    /// Returns the equivalent step of device I/O: block reads and value updates.
     pub(super) fn step(&self, target: &DbTarget, runtime_ns: u64) -> Step {
         let value_bytes = target.globals.first().map_or(0, |global| global.value_bytes as u64);
         let (rw, bytes) = match self.mode {

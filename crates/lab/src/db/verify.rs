@@ -1,5 +1,5 @@
-//! Whether a database holds what it acknowledged: the values themselves, and what the last run's draws
-//! say where they have to be.
+//! Verifies that a database holds what it acknowledged: checks the values themselves, and whether
+//! they are where the random choices of the last run put them.
 
 use super::target::{DbTarget, acknowledged_path};
 use crate::error::LabError;
@@ -11,12 +11,12 @@ use iogauge_db::{DbError, DbUrl};
 use iogauge_model::result::{DB_VERIFY_FORMAT, DatabaseCheck, WorkerCheck};
 use std::collections::BTreeMap;
 
-/// Wrong values that are named.
+/// Number of wrong values that are named.
 const MOST_NAMED: usize = 10;
-/// Draws of a transaction from one word about progress to the next.
+/// Random choices in a transaction between two progress reports.
 const BETWEEN_WORDS: u32 = 1 << 20;
 
-/// Notes what is wrong.
+/// Records a wrong value.
 fn note(checked: &mut DatabaseCheck, words: impl FnOnce() -> String) {
     checked.wrong += 1;
     if checked.named.len() < MOST_NAMED {
@@ -24,12 +24,12 @@ fn note(checked: &mut DatabaseCheck, words: impl FnOnce() -> String) {
     }
 }
 
-/// Reads every value of a database, which no run can have meanwhile. Costs a walk over all of it, and
-/// eight bytes of memory for each subscript of one global. `tell` hears how many values are done, and ends
-/// it.
+/// Reads every value of a database, which no run can use in the meantime. Costs a scan of the whole
+/// database, and eight bytes of memory for each subscript of one global. `tell` receives the number
+/// of values done, and may end the check.
 ///
 /// # Errors
-/// [`DbError::Busy`] where a run has it; where it cannot be read.
+/// [`DbError::Busy`] if a run uses the database, or it cannot be read.
 pub fn check(
     url: DbUrl,
     tell: &mut (dyn FnMut(u64, u64) -> Result<(), DbError> + Send),
@@ -80,8 +80,9 @@ pub fn check(
     Ok(checked)
 }
 
-/// The last acknowledged transaction of the last run under each subscript, from 1; 0 for none. What was
-/// lost with a log that nobody waited for is counted already, and not expected.
+/// Returns the last acknowledged transaction of the last run for each subscript, from 1; 0 for
+/// none. Transactions that were lost with an unsynchronized log are already counted, and not
+/// expected.
 fn expected(
     known: &Remembered,
     global: &Global,
@@ -98,7 +99,7 @@ fn expected(
         for draw in 0..known.run.transaction_length {
             sequences[draws.subscript(global.subscripts) as usize] = sequence;
             if draw.is_multiple_of(BETWEEN_WORDS) && sequence.is_multiple_of(1024) {
-                // It can be ended here, too.
+                // The user can end the check here, too.
                 tell(0, all)?;
             }
         }

@@ -1,4 +1,4 @@
-//! What can go wrong with the history, in words for the user.
+//! Errors of the history, worded for the user.
 
 use super::RunId;
 use rusqlite::ErrorCode;
@@ -6,7 +6,7 @@ use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_SHORT_READ};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the history could not do what was asked.
+/// Why the history could not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error("--history is empty; hint: use a file, \"default\" or \"none\"")]
@@ -120,7 +120,7 @@ pub enum HistoryError {
     Sqlite { path: PathBuf, source: rusqlite::Error },
 }
 
-/// At most five names, and how many more.
+/// Lists at most five names, and counts the rest.
 fn names(runs: &[RunId]) -> String {
     const SHOWN: usize = 5;
     let mut text = runs.iter().take(SHOWN).map(RunId::as_str).collect::<Vec<_>>().join(", ");
@@ -131,7 +131,7 @@ fn names(runs: &[RunId]) -> String {
 }
 
 impl HistoryError {
-    /// Gives an error of SQLite its meaning.
+    /// Turns an error of SQLite into one of the history.
     pub(super) fn sqlite(path: &Path, error: rusqlite::Error) -> Self {
         let path = path.to_path_buf();
         let Some(failure) = error.sqlite_error() else {
@@ -148,7 +148,7 @@ impl HistoryError {
         };
         match failure.code {
             ErrorCode::DiskFull => Self::DiskFull { path },
-            // The shared-memory file beside the database could not grow.
+            // The shared-memory file next to the database could not grow.
             ErrorCode::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHMSIZE => {
                 Self::DiskFull { path }
             }
@@ -157,7 +157,7 @@ impl HistoryError {
                 Self::Busy { path, seconds: super::store::BUSY_WAIT.as_secs() }
             }
             ErrorCode::NotADatabase => Self::NotADatabase { path },
-            // A file that was cut short, and one without its tables.
+            // A truncated file, and one without its tables.
             ErrorCode::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHORT_READ => {
                 Self::Damaged { path, reason: "it was cut short".to_owned() }
             }

@@ -1,4 +1,4 @@
-//! Everything kept, as lines other tools read.
+//! Exports all kept runs as lines for other tools.
 
 use super::process::Surroundings;
 use super::query::row_of;
@@ -11,16 +11,17 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-/// Word in every line of a JSON export; the number rises when a field changes its meaning.
+/// The `format` field of every line of a JSON export. The number rises when a field changes its
+/// meaning.
 pub const EXPORT_FORMAT: &str = "iogauge.history/1";
-/// Word in the first column of a CSV export; the number rises when a column changes its place or
+/// The first column of a CSV export. The number rises when a column changes its position or
 /// meaning.
 pub const EXPORT_CSV_FORMAT: &str = "iogauge.history-csv/1";
 
-/// Columns of the CSV export. A step that read and wrote has one row for each direction
-/// (`read`, `write`, `sync`); a point of a capacity curve has one, `all`; a run without steps has
-/// one with the columns from `step` on empty. Latencies are service times, except for curve points
-/// of an open loop, which keep response times. Intervals are at 95 %.
+/// Columns of the CSV export. A step has one row for each of its directions (`read`, `write`,
+/// `sync`). A point of a capacity curve has one row, `all`. A run without steps has one row, in
+/// which the columns from `step` on are empty. Latencies are service times, except for curve points
+/// of an open loop, which keep response times. Confidence intervals are 95 %.
 pub const EXPORT_CSV_COLUMNS: &[&str] = &[
     "format",
     "run_id",
@@ -55,13 +56,13 @@ pub const EXPORT_CSV_COLUMNS: &[&str] = &[
 /// Form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// JSON Lines: one object per step with everything kept of it, histograms included.
+    /// JSON Lines: one object for each step with everything kept of it, including histograms.
     Json,
     /// CSV with [`EXPORT_CSV_COLUMNS`]: the figures, without histograms.
     Csv,
 }
 
-/// A word that is no format.
+/// A word that is no export format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no export format; hint: use json or csv")]
 pub struct ExportFormatError(String);
@@ -102,7 +103,7 @@ struct ExportedStep {
     result: Value,
 }
 
-/// Why an export ended early: SQLite or the writer.
+/// Why an export ended early: SQLite or the writer failed.
 pub(super) enum Broken {
     Read(rusqlite::Error),
     Write(HistoryError),
@@ -126,8 +127,8 @@ impl From<csv::Error> for Broken {
     }
 }
 
-/// Writes every run, the first added first, holding one step in memory at a time. Returns what was left out
-/// since it cannot be read, and why.
+/// Writes every run, oldest first, with one step in memory at a time. Returns the rows that could
+/// not be read, with the reasons.
 pub(super) fn export(
     connection: &Connection,
     here: &Surroundings,
@@ -151,7 +152,7 @@ pub(super) fn export(
     }
 }
 
-/// Hands over each step with its run. A row that is damaged is left out, and the others come.
+/// Calls `take` with each step and its run. Skips damaged rows.
 fn each_step(
     connection: &Connection,
     here: &Surroundings,
@@ -194,7 +195,7 @@ fn each_step(
     Ok(left_out)
 }
 
-/// Numbers of the runs, as far as they can be read.
+/// Returns the numbers of the runs, as far as they can be read.
 fn seqs(connection: &Connection, left_out: &mut Vec<String>) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection.prepare("SELECT seq FROM run ORDER BY seq")?;
     let mut rows = statement.query([])?;
@@ -263,7 +264,7 @@ fn write_rows<W: Write>(
     Ok(())
 }
 
-/// Writes a row; text that a spreadsheet would take for a formula has an apostrophe before it.
+/// Writes a row. Text that a spreadsheet would interpret as a formula gets an apostrophe in front.
 fn write_row<W: Write>(table: &mut csv::Writer<W>, record: &[String]) -> Result<(), Broken> {
     for cell in record {
         table.write_field(csv_cell(cell).as_bytes())?;
@@ -272,7 +273,7 @@ fn write_row<W: Write>(table: &mut csv::Writer<W>, record: &[String]) -> Result<
     Ok(table.write_record(None::<&[u8]>)?)
 }
 
-/// A number as it was kept; empty where there is none.
+/// Returns a number as it was kept; empty if there is none.
 fn cell(value: &Value, pointer: &str) -> String {
     match value.pointer(pointer) {
         Some(Value::Number(number)) => number.to_string(),

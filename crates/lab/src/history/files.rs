@@ -1,12 +1,13 @@
-//! The files of a history, judged by plain reads before SQLite opens any of them.
+//! The files of a history, checked by plain reads before SQLite opens any of them.
 //!
-//! SQLite changes what it opens: it copies a leftover log into its database, rolls a leftover journal back,
-//! removes logs of an empty database, and writes through links. So the database and each file beside it has
-//! to be a history's first; and since other files may come to stand at the names, SQLite's own calls ask again
-//! ([`iogauge_io::sqlite_calls`]).
+//! SQLite changes what it opens: it copies a leftover log into its database, rolls back a leftover
+//! journal, removes logs of an empty database, and writes through links. The database and each file
+//! next to it must therefore be proved to belong to a history first. Other files may take their
+//! names later, so SQLite's own system calls check again ([`iogauge_io::sqlite_calls`]).
 //!
-//! A process loses its locks on a file when it closes any descriptor of that file (fcntl(2)), those that
-//! SQLite holds included. What is opened here therefore stays open as long as the history is.
+//! A process loses all its locks on a file when it closes any descriptor of that file (fcntl(2)),
+//! including the locks that SQLite holds. Files opened here therefore stay open as long as the
+//! history.
 
 use super::HistoryError;
 use iogauge_io::output::HISTORY_APPLICATION_ID;
@@ -25,13 +26,14 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const HEADER_BYTES: usize = 100;
-/// Where a journal has the number of pages that its database had.
+/// Offset in a journal of the page count that its database had.
 const JOURNAL_PAGES_AT: usize = 16;
-/// How often, and how long between, files that do not fit together are judged.
+/// How many times files that do not fit together are checked, and the time between two checks.
 const TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// What SQLite puts behind the name of a history for the files beside it, and what tells each of them.
+/// Suffixes that SQLite appends to the name of a history for the files next to it, and the check of
+/// each file.
 const BESIDE: [(&str, IsRight); 3] = [
     ("-wal", |file| is_alone(file, is_own_log)),
     ("-shm", |file| is_alone(file, |file| begins(file, is_index))),
@@ -41,13 +43,13 @@ const BESIDE: [(&str, IsRight); 3] = [
 /// Histories that are open in this process, by their real paths.
 static OPEN: Mutex<Vec<(PathBuf, Weak<HistoryFiles>)>> = Mutex::new(Vec::new());
 
-/// The files of an open history, which stay open with it.
+/// The files of an open history. They stay open with it.
 #[derive(Debug)]
 pub(super) struct HistoryFiles {
     /// Absolute, without symbolic links.
     real: PathBuf,
     held: Mutex<Vec<Held>>,
-    /// The file of the lock by which the runs of this process prove themselves, once it is held.
+    /// The lock file that proves the runs of this process, once the lock is held.
     pub(super) run_lock: Mutex<Option<File>>,
 }
 
@@ -58,7 +60,7 @@ struct Held {
     file: File,
 }
 
-/// What stands at a name.
+/// The file under a name.
 struct FileEntry {
     device: u64,
     inode: u64,
@@ -68,8 +70,9 @@ struct FileEntry {
 }
 
 impl HistoryFiles {
-    /// Judges the files of a history, which may be missing. Changes nothing. Until the value goes, SQLite gets
-    /// no other files under their names, whatever comes to stand there.
+    /// Checks the files of a history, which may be missing. Changes nothing. As long as the
+    /// returned value lives, SQLite can open only such files under their names, whatever is put
+    /// there.
     pub(super) fn judge(path: &Path) -> Result<Arc<Self>, HistoryError> {
         if !sqlite_calls::judge_by(rule_of) {
             let reason = "SQLite does not let its system calls be judged".to_owned();
@@ -89,7 +92,8 @@ impl HistoryFiles {
             }
         };
         drop(open);
-        // Another process may be making the history, or closing it: what is found first may not fit together.
+        // Another process may be making or closing the history, so the first look may find files
+        // that do not fit together.
         for _ in 1..TRIES {
             if files.judge_all(path).is_ok() {
                 return Ok(files);
@@ -106,19 +110,20 @@ impl HistoryFiles {
             .try_for_each(|(suffix, is_right)| self.judge_beside(suffix, *is_right, is_there))
     }
 
-    /// Absolute path of the database, without symbolic links: no name that means something else to SQLite.
+    /// Returns the absolute path of the database, without symbolic links. It has no special meaning
+    /// for SQLite.
     pub(super) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// A file beside the database.
+    /// Returns the path of a file next to the database.
     pub(super) fn beside(&self, suffix: &str) -> PathBuf {
         let mut path = OsString::from(&self.real);
         path.push(suffix);
         path.into()
     }
 
-    /// True where there is a history; false where one can be made.
+    /// Returns true if there is a history, and false if one can be made.
     fn judge_database(&self, path: &Path) -> Result<bool, HistoryError> {
         let path = path.to_path_buf();
         let cannot = |source: Errno| HistoryError::CannotOpen {
@@ -145,7 +150,7 @@ impl HistoryFiles {
         Ok(true)
     }
 
-    /// Refuses a file beside the database that is not one of a history.
+    /// Refuses a file next to the database that does not belong to a history.
     fn judge_beside(
         &self,
         suffix: &str,
@@ -165,7 +170,7 @@ impl HistoryFiles {
         if found.size_bytes == 0 {
             return Ok(());
         }
-        // Another process may have removed it since.
+        // Another process may have removed it in the meantime.
         let looked = self.with(&path, &found, |file| (is_right(file), read_head(file)));
         let Ok((is_ours, Ok(head))) = looked else {
             return if look(&path).is_ok_and(|found| found.is_none()) {
@@ -174,12 +179,12 @@ impl HistoryFiles {
                 Err(refused())
             };
         };
-        // A log without its database is somebody's data, except for that of a history whose making was cut
-        // short: its journal takes back nothing.
+        // A log without its database is somebody's data. The exception is the journal of a history
+        // whose creation was interrupted: it rolls back nothing.
         let takes_back_nothing = suffix == "-journal"
             && head.get(JOURNAL_PAGES_AT..JOURNAL_PAGES_AT + 4) == Some(&[0; 4]);
         let fits = is_there || takes_back_nothing;
-        // A journal that names another file has SQLite remove that one.
+        // If a journal names another file, SQLite removes that file.
         let names_another = suffix == "-journal" && self.ends_with_magic(&path, &found);
         if is_ours && fits && !names_another { Ok(()) } else { Err(refused()) }
     }
@@ -188,11 +193,11 @@ impl HistoryFiles {
         let mut end = JOURNAL_MAGIC;
         let at = found.size_bytes.saturating_sub(end.len() as u64);
         let read = self.with(path, found, |file| file.read_exact_at(&mut end, at));
-        // What cannot be read is not trusted.
+        // An unreadable file is not trusted.
         at > 0 && (!matches!(read, Ok(Ok(()))) || end == JOURNAL_MAGIC)
     }
 
-    /// The first bytes of a file.
+    /// Returns the first bytes of a file.
     fn head(&self, path: &Path, found: &FileEntry) -> Result<Vec<u8>, Errno> {
         self.with(path, found, read_head)?
     }
@@ -219,7 +224,7 @@ impl HistoryFiles {
     }
 }
 
-/// How SQLite's files are judged that have the names of a history which is open here.
+/// Returns the check for a file of SQLite under a name of a history that is open here.
 fn rule_of(path: &Path) -> Option<IsRight> {
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let is_open = |name: &[u8]| {
@@ -234,7 +239,7 @@ fn rule_of(path: &Path) -> Option<IsRight> {
     BESIDE.iter().find(|(suffix, _)| is_beside(suffix)).map(|(_, is_right)| *is_right)
 }
 
-/// True for a regular file that is empty or of this kind.
+/// Returns true for a regular file that is empty or of this kind.
 fn is_right(file: &File, is_ours: IsRight) -> bool {
     rustix::fs::fstat(file).is_ok_and(|about| {
         FileType::from_raw_mode(about.st_mode) == FileType::RegularFile
@@ -242,7 +247,7 @@ fn is_right(file: &File, is_ours: IsRight) -> bool {
     })
 }
 
-/// The same for a file that has no other name.
+/// As [`is_right`], for a file with no other hard link.
 fn is_alone(file: &File, is_ours: IsRight) -> bool {
     rustix::fs::fstat(file).is_ok_and(|about| about.st_nlink <= 1) && is_right(file, is_ours)
 }
@@ -251,15 +256,15 @@ fn begins(file: &File, so: fn(&[u8]) -> bool) -> bool {
     read_head(file).is_ok_and(|head| so(&head))
 }
 
-/// True for a log of which SQLite would take over pages of a history, or none: each transaction of a history writes
-/// the first page, which tells whose it is.
+/// Returns true for a log from which SQLite would take pages of a history, or none. Each
+/// transaction of a history writes the first page, which identifies the owner.
 fn is_own_log(file: &File) -> bool {
     let Ok(pages) = logged_pages(file) else { return false };
     let told = pages.into_iter().find(|page| page.number == 1 || page.commits);
     told.is_none_or(|page| page.number == 1 && is_history(&page.head))
 }
 
-/// The first bytes of a file, at most [`HEADER_BYTES`].
+/// Returns the first bytes of a file, at most [`HEADER_BYTES`].
 fn read_head(file: &File) -> Result<Vec<u8>, Errno> {
     let mut head = vec![0; HEADER_BYTES];
     let mut length = 0;
@@ -275,7 +280,7 @@ fn read_head(file: &File) -> Result<Vec<u8>, Errno> {
     Ok(head)
 }
 
-/// Where the files of a history at this path are, or would be.
+/// Returns the real path of a history, which need not exist.
 pub(super) fn real(path: &Path) -> Result<PathBuf, HistoryError> {
     let cannot = |error: io::Error| HistoryError::CannotOpen {
         path: path.to_path_buf(),
@@ -299,7 +304,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, HistoryError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match fs::canonicalize(parent.unwrap_or(Path::new("."))) {
         Ok(parent) => Ok(parent.join(name)),
-        // Nothing is there that could be judged.
+        // No file exists that could be checked.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             std::path::absolute(path).map_err(cannot)
         }
@@ -307,7 +312,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, HistoryError> {
     }
 }
 
-/// What stands at a path; a symbolic link is not followed.
+/// Returns the file at a path. Does not follow a symbolic link.
 fn look(path: &Path) -> Result<Option<FileEntry>, Errno> {
     match rustix::fs::lstat(path) {
         Ok(stat) => Ok(Some(FileEntry {
@@ -329,8 +334,8 @@ enum Header {
     NoDatabase,
 }
 
-/// A history has its application id in the database itself from its first page on, never in a log alone: it
-/// is made under a rollback journal, and the log comes later.
+/// Judges a header. A history has its application ID in the database itself from the first page on,
+/// never only in a log: it is made under a rollback journal, and the log comes later.
 fn judge_header(header: &[u8]) -> Header {
     match application_id(header).filter(|_| header.len() >= HEADER_BYTES) {
         Some(HISTORY_APPLICATION_ID) => Header::History,
@@ -343,13 +348,14 @@ fn is_history(head: &[u8]) -> bool {
     matches!(judge_header(head), Header::History)
 }
 
-/// An index begins with zeros until it is written; where the disk is full it stays as short as SQLite made it,
-/// which is three bytes.
+/// Returns true for an index. It begins with zeros until it is written. On a full disk it keeps the
+/// three bytes with which SQLite made it.
 fn is_index(head: &[u8]) -> bool {
     sqlite_file::is_index(head) || head.iter().take(4).all(|byte| *byte == 0)
 }
 
-/// A journal begins with zeros until it is on the medium, and takes nothing back as long.
+/// Returns true for a journal. It begins with zeros until it is on the medium, and rolls back
+/// nothing until then.
 fn is_journal(head: &[u8]) -> bool {
     sqlite_file::is_journal(head) || head.starts_with(&[0; JOURNAL_MAGIC.len()])
 }

@@ -1,7 +1,7 @@
-//! Files that fio wrote, as runs of the history.
+//! Imports fio's output files as runs of the history.
 //!
-//! A file goes through in one stream: one thread reads it and makes steps, the other writes them,
-//! and a few mebibytes are between them, however large the file is.
+//! A file is streamed: one thread reads it and makes steps, the other writes them. At most a few
+//! mebibytes are buffered between them, whatever the size of the file.
 
 use crate::history::{
     HistoryError, IMPORT, Imported, Importer, NewRun, ReadySteps, UnderWay, UtcTime, WholeRun,
@@ -19,19 +19,20 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Read at a time.
+/// Bytes per read.
 const BUFFER_BYTES: usize = 1 << 17;
-/// JSON of the steps that are written in one transaction.
+/// Bytes of JSON that are written in one transaction.
 const BATCH_BYTES: usize = 2 << 20;
-/// Hashing a file this long takes longer than looking whether one of its length is known.
+/// Size of a file from which hashing takes longer than checking whether a file of the same length
+/// is known.
 const LONG_FILE_BYTES: u64 = 16 << 20;
-/// Batches made and not written yet, at most.
+/// Maximum number of batches that wait to be written.
 const BATCHES_WAITING: usize = 4;
 
-/// What was read of one file.
+/// The contents of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioFile {
-    /// Its results, in their order.
+    /// Its results, in order.
     pub results: Vec<FioResult>,
     /// What could not be read.
     pub problems: Vec<Problem>,
@@ -41,8 +42,7 @@ impl FioFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// Where it cannot be opened or read. What is in it and cannot be understood is in
-    /// [`Self::problems`].
+    /// It cannot be opened or read. Contents that cannot be parsed are in [`Self::problems`].
     pub fn read(path: &Path) -> io::Result<Self> {
         let (file, _) = open(path)?;
         let mut read = Self { results: Vec::new(), problems: Vec::new() };
@@ -61,36 +61,36 @@ pub enum ImportError {
     /// It cannot be opened or read.
     #[error(transparent)]
     Read(#[from] io::Error),
-    /// The history cannot take it.
+    /// The history cannot store it.
     #[error(transparent)]
     History(#[from] HistoryError),
 }
 
-/// A file that was imported.
+/// An imported file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedFile {
-    /// The run it is.
+    /// Its run.
     pub run: Imported,
-    /// Its results; 0 for a file that was known before.
+    /// Number of its results; 0 for a file that was already known.
     pub results: u32,
 }
 
-/// What stands beside the steps of a run made of a file.
+/// What accompanies the steps of an imported run.
 pub struct Words<'a> {
-    /// The system that was measured, by which runs are drawn together.
+    /// The measured system. Charts group runs by it.
     pub system: String,
-    /// What the user typed.
+    /// The command line as typed.
     pub command_line: String,
-    /// The result in one line, of the first step and how many there are.
+    /// Returns the result in one line, from the first step and the number of steps.
     pub verdict: &'a dyn Fn(&StepResult, u32) -> String,
 }
 
-/// Imports a file, unless its bytes are in the history already; tells what could not be read of it.
-/// `None` where it holds no result. Costs a flush when the importer is finished, and memory of a
-/// few batches and the longest job's JSON or run's text.
+/// Imports a file, unless its contents are already in the history, and reports what could not be
+/// read. Returns `None` if it has no result. Costs a flush when the importer is finished, and
+/// memory for a few batches and for the JSON of the longest job or the text of the longest run.
 ///
 /// # Errors
-/// Where the file cannot be read or the history not be written; nothing of it is then kept.
+/// The file cannot be read or the history cannot be written. Nothing of the file is kept then.
 pub fn import(
     importer: &mut Importer,
     path: &Path,
@@ -100,7 +100,7 @@ pub fn import(
     let (file, modified) = open(path)?;
     let file_about = file.metadata()?;
     let length = file_about.len();
-    // Looking whether it is known is far quicker than reading it; a pipe can be read once only.
+    // Checking whether it is known is far quicker than parsing it. A pipe can be read only once.
     if file_about.is_file()
         && (length < LONG_FILE_BYTES || importer.may_know(&content_end(length))?)
         && let Some(known) = importer.known(&content_of(&file)?)?
@@ -124,7 +124,7 @@ pub fn import(
         if closed.is_err()
             && let Some(begun) = under_way
         {
-            // The first error is what the user has to hear.
+            // The user needs the first error, not this one.
             let _ = importer.discard(begun);
         }
         closed
@@ -141,14 +141,14 @@ fn open(path: &Path) -> io::Result<(File, UtcTime)> {
     Ok((file, modified))
 }
 
-/// Steps on their way, with what is known of their file by then.
+/// Steps to be written, with what is known about their file by then.
 struct Batch {
     steps: ReadySteps,
     problems: Vec<Problem>,
     about: About,
 }
 
-/// What is known of a file, as far as it is read.
+/// What is known about a file, as far as it has been read.
 #[derive(Debug, Clone)]
 struct About {
     path: String,
@@ -184,13 +184,13 @@ impl About {
         }
     }
 
-    /// When fio reported the first result; the file's last change where it reported none.
+    /// Returns when fio reported the first result, or the file's modification time if it did not.
     fn started(&self) -> UtcTime {
         let reported = self.reported_unix_seconds.and_then(|s| s.checked_mul(1_000_000_000));
         reported.map_or(self.modified, UtcTime::from_unix_ns)
     }
 
-    /// The run of the file; without `content` one that is not whole yet.
+    /// Returns the run of the file. Without `content` the run is incomplete.
     fn run(&self, content: Option<&str>, words: &Words<'_>) -> WholeRun {
         let started = self.started();
         let version = self.first.as_ref().map_or("", |first| &first.fio_version);
@@ -229,7 +229,8 @@ impl About {
     }
 }
 
-/// Reads a file and hands out its steps in batches; what is known of it then, and its content.
+/// Reads a file and sends its steps in batches. Returns what is known about the file, and its
+/// content digest.
 fn read_batches(
     file: File,
     mut about: About,
@@ -254,7 +255,8 @@ fn read_batches(
         }
         if steps.bytes() + problem_bytes >= BATCH_BYTES {
             problem_bytes = 0;
-            // Steps are far smaller than a batch, which is one step longer than what fills it.
+            // Steps are far smaller than a batch; a full batch exceeds its size by at most one
+            // step.
             let next = ReadySteps::with_capacity(BATCH_BYTES + BATCH_BYTES / 8);
             let (steps, problems) =
                 (std::mem::replace(&mut steps, next), std::mem::take(&mut problems));
@@ -262,12 +264,12 @@ fn read_batches(
             unwanted.set(unwanted.get() || batches.send(batch).is_err());
         }
     })?;
-    // Where nobody takes it, the other side says why.
+    // If the receiver is gone, it reports the reason.
     let _ = batches.send(Batch { steps, problems, about: about.clone() });
     Ok((about, input.into_inner().text()))
 }
 
-/// Writes batches as they come, but for the last one, which is closed with the run.
+/// Writes the batches as they arrive, except the last one, which is written when the run is closed.
 fn keep(
     importer: &mut Importer,
     batches: Receiver<Batch>,
@@ -300,13 +302,13 @@ fn close(
     Ok(Some(ImportedFile { run, results: about.results }))
 }
 
-/// Tells files apart by their bytes while they are read: XXH3 of 128 bits and the length. Nobody
-/// gains by making two files equal in it.
+/// Identifies a file by its bytes while they are read: XXH3 (128 bits) and the length. Resistance
+/// against deliberate collisions is not needed.
 struct Fingerprint<'a, R> {
     input: R,
     hash: Xxh3,
     length: u64,
-    /// What comes behind is not wanted any more.
+    /// True if the rest is no longer wanted.
     ends: &'a Cell<bool>,
 }
 
@@ -316,7 +318,7 @@ impl<R> Fingerprint<'_, R> {
     }
 }
 
-/// What tells the length of a content, at its end.
+/// Returns the suffix of a digest, which is the length of the content.
 fn content_end(length: u64) -> String {
     format!(":{length}")
 }
@@ -333,7 +335,7 @@ impl<R: Read> Read for Fingerprint<'_, R> {
     }
 }
 
-/// The same for files of the same bytes, different for others. The file stands at its begin again.
+/// Returns the digest of a file's bytes, and rewinds the file.
 fn content_of(mut file: &File) -> io::Result<String> {
     let mut input =
         Fingerprint { input: file, hash: Xxh3::new(), length: 0, ends: &Cell::new(false) };
@@ -356,7 +358,7 @@ mod tests {
             io::copy(&mut input, &mut io::sink()).unwrap();
             input.text()
         };
-        // As xxhsum -H2 prints it.
+        // The value that xxhsum -H2 prints.
         assert_eq!(of(b""), "xxh3-128:99aa06d3014798d86001c324468d497f:0");
         assert_ne!(of(b"ab"), of(b"ba"));
     }

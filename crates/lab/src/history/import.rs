@@ -1,4 +1,4 @@
-//! Runs that were measured by another program: kept once.
+//! Runs that another program measured. Each is kept only once.
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
@@ -8,43 +8,43 @@ use iogauge_model::result::{RunDocument, StepResult};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Finds imported runs by their content: the head's `target.content`. Not one of the tables, which
-/// a history of the same version may be without.
+/// Finds imported runs by their content: the head's `target.content`. The index is not part of the
+/// schema, so a history of the same version may lack it.
 const CONTENT_INDEX: &str = "CREATE INDEX IF NOT EXISTS import_content
     ON run (json_extract(head, '$.target.content')) WHERE kind = 'import'";
 
-/// A run to be kept, with everything that is known of it.
+/// A complete run to keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeRun {
-    /// What every run has. Its kind is [`IMPORT`](super::IMPORT); its head has `target.content`, the digest of the
-    /// imported file.
+    /// The common fields of all runs. Its kind is [`IMPORT`](super::IMPORT); its head has
+    /// `target.content`, the digest of the imported file.
     pub run: NewRun,
-    /// Its document without the steps, which are kept once; `run_id` is filled in.
+    /// Its document without the steps, which are stored separately. `run_id` is filled in.
     pub document: RunDocument,
     /// The result in one line.
     pub verdict: String,
 }
 
-/// Steps as they are kept, in one piece of memory: they are made by one thread and dropped by
-/// another.
+/// Steps in their stored form, in one piece of memory, because one thread makes them and another
+/// one drops them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadySteps {
     /// Label and JSON of each step.
     text: Vec<u8>,
-    /// Where in `text` the label and the JSON of each end.
+    /// The offsets in `text` at which label and JSON of each step end.
     ends: Vec<[usize; 2]>,
-    /// Why a step is not among them.
+    /// Why a step is missing.
     error: Option<String>,
 }
 
 impl ReadySteps {
-    /// None yet, with memory for so many bytes.
+    /// Makes an empty value with memory for a number of bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self { text: Vec::with_capacity(bytes), ..Self::default() }
     }
 
-    /// Adds a step. One that has no JSON is told by who keeps them.
+    /// Adds a step. An error of the conversion to JSON is reported when the steps are written.
     pub fn push(&mut self, step: &StepResult) {
         let begin = self.text.len();
         self.text.extend_from_slice(step.label.as_bytes());
@@ -58,7 +58,7 @@ impl ReadySteps {
         }
     }
 
-    /// Bytes they take.
+    /// Returns the size of the steps in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.text.len()
@@ -68,7 +68,7 @@ impl ReadySteps {
         if let Some(error) = &self.error {
             return Err(rusqlite::Error::ToSqlConversionFailure(error.clone().into()));
         }
-        // Both parts were text before they were bytes.
+        // Both parts were valid UTF-8 when they were added.
         let text = |range| ToSqlOutput::Borrowed(ValueRef::Text(&self.text[range]));
         let mut put = t.prepare_cached(
             "INSERT INTO step (run_seq, step_index, label, recorded_ns, result)
@@ -85,12 +85,12 @@ impl ReadySteps {
     }
 }
 
-/// What became of a run that was to be kept.
+/// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// It is in the history now.
+    /// The run is new in the history.
     New(RunId),
-    /// It was there before.
+    /// The run was already in the history.
     Known(RunId),
 }
 
@@ -102,8 +102,8 @@ pub struct UnderWay {
     steps: u32,
 }
 
-/// Keeps runs that come in pieces. What is dropped without [`Importer::finish`] outlives the
-/// process, but perhaps not the machine.
+/// Keeps runs that arrive in pieces. Without [`Importer::finish`], the runs survive the process but
+/// not necessarily the machine.
 #[derive(Debug)]
 pub struct Importer {
     store: Store,
@@ -118,18 +118,19 @@ impl Importer {
         Ok(Self { store, process })
     }
 
-    /// The run of this content.
+    /// Returns the run with this content.
     ///
     /// # Errors
-    /// Where the history cannot be read.
+    /// The history cannot be read.
     pub fn known(&self, content: &str) -> Result<Option<RunId>, HistoryError> {
         self.store.read(|connection| of_content(connection, content))
     }
 
-    /// True where a run may be of a content that ends like this. Costs a look at every imported run.
+    /// Returns true if there may be a run whose content digest ends like this. Scans every imported
+    /// run.
     ///
     /// # Errors
-    /// Where the history cannot be read.
+    /// The history cannot be read.
     pub fn may_know(&self, content_end: &str) -> Result<bool, HistoryError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM run WHERE kind = 'import'
                    AND substr(json_extract(head, '$.target.content'), -length(?1)) = ?1)";
@@ -138,8 +139,8 @@ impl Importer {
         })
     }
 
-    /// Keeps steps of a run that is not whole yet, behind those kept before. Until it is closed it
-    /// shows as running, and as crashed when this process ends.
+    /// Appends steps to an incomplete run. Until it is closed, the run shows as running, and as
+    /// crashed after this process has ended.
     ///
     /// # Errors
     /// [`HistoryError::DiskFull`], [`HistoryError::Busy`] …; none of these steps is kept then.
@@ -166,11 +167,11 @@ impl Importer {
         Ok(())
     }
 
-    /// Keeps the last steps of a run and closes it, unless one of the same content is there; several
-    /// processes may do so at once.
+    /// Keeps the last steps of a run and closes it, unless there is one with the same content.
+    /// Several processes may do this at once.
     ///
     /// # Errors
-    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`] …; the run is then not closed.
+    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`] …; the run is not closed then.
     pub fn close(
         &mut self,
         whole: &WholeRun,
@@ -204,7 +205,7 @@ impl Importer {
                 close_run(t, seq, Ending::Done, 0, &document, verdict)?;
                 Ok(Some(Imported::New(id.clone())))
             })?;
-            // Where another run has the name, another one is drawn.
+            // If another run has the ID, another ID is drawn.
             if let Some(kept) = kept {
                 *under_way = None;
                 return Ok(kept);
@@ -220,7 +221,7 @@ impl Importer {
         self.store.write(Durability::Process, |t| remove(t, &begun))
     }
 
-    /// Puts everything kept on the medium; costs one flush.
+    /// Writes all kept runs to the medium; costs one flush.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -229,12 +230,12 @@ impl Importer {
     }
 }
 
-/// The name of the run under way, or a new one.
+/// Returns the ID of the run under way, or a new one.
 fn drawn(under_way: Option<&UnderWay>, run: &NewRun) -> RunId {
     under_way.map_or_else(|| RunId::generate(run.started), |begun| begun.id.clone())
 }
 
-/// Number of the run and of its next step; `None` where another run has the name.
+/// Returns the number of the run and of its next step; `None` if another run has the ID.
 fn begun(
     t: &Transaction<'_>,
     under_way: Option<&UnderWay>,

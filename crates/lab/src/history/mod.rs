@@ -1,8 +1,8 @@
 //! The history: every run, kept step by step in one SQLite file.
 //!
-//! A run is begun before its first step and closed after its last, and each of these changes is a
-//! transaction of its own. A process that dies, even by `kill -9`, loses at most the step under
-//! way; its run then shows as crashed. Any number of processes may write and read at once.
+//! A run begins before its first step and is closed after its last. Each change is a transaction. A
+//! process that dies, even by `kill -9`, loses at most the step under way; its run then shows as
+//! crashed. Any number of processes may write and read at once.
 //!
 //! ```no_run
 //! use iogauge_lab::history::{Ending, History, HistoryPath, NewRun, UtcTime};
@@ -61,12 +61,12 @@ use std::io::Write;
 use std::path::Path;
 use store::{Durability, Store};
 
-/// What to do with runs under way when runs are removed.
+/// What to do with running runs when runs are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Running {
-    /// Refuse, and remove nothing.
+    /// Refuses, and removes nothing.
     Refuse,
-    /// Remove them too; their processes find out at their next step.
+    /// Removes them, too. Their processes notice at their next step.
     Remove,
 }
 
@@ -78,26 +78,26 @@ pub struct History {
 }
 
 impl History {
-    /// Opens the history in this file, making the file and its directory where they are missing.
-    /// Where it cannot be written (read-only medium, no rights, full disk) it opens for reading,
-    /// and [`Self::check_writable`] tells why.
+    /// Opens the history in this file. Makes the file and its directory if they are missing. If the
+    /// history cannot be written (read-only medium, no permission, full disk), opens it for
+    /// reading; [`Self::check_writable`] then returns the reason.
     ///
     /// # Errors
-    /// Where there is nothing to open, it is no history, or a later version wrote it.
+    /// The file cannot be opened, is not a history, or was written by a later version.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         Ok(Self { here: Surroundings::here()?, store: Store::open(path)? })
     }
 
-    /// Opens the history meant by `--history`; `None` where runs are not kept.
+    /// Opens the history given by `--history`; `None` if runs are not kept.
     ///
     /// # Errors
-    /// As [`Self::open`], or where the default place cannot be told.
+    /// As [`Self::open`], or the default path is unknown.
     pub fn open_at(path: &HistoryPath) -> Result<Option<Self>, HistoryError> {
         path.resolve()?.map(|path| Self::open(&path)).transpose()
     }
 
-    /// Opens the history meant by `--history` for what is kept in it, and makes nothing: where there is no file,
-    /// or an empty one, no run is kept. `None` where runs are not kept at all.
+    /// Opens the history given by `--history` for the runs in it, and makes nothing: a missing or
+    /// empty file is a history without runs. `None` if runs are not kept.
     ///
     /// # Errors
     /// As [`Self::open_at`].
@@ -106,14 +106,14 @@ impl History {
         path.resolve()?.as_deref().map(open).transpose()
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.store.path()
     }
 
-    /// Writes a page of the file to see that runs can be kept. For use before a measurement; costs
-    /// one flush.
+    /// Writes a page of the file to check that runs can be kept. Call it before a measurement;
+    /// costs one flush.
     ///
     /// # Errors
     /// [`HistoryError::ReadOnly`], [`HistoryError::DiskFull`], [`HistoryError::Busy`] …
@@ -122,15 +122,15 @@ impl History {
         store.write(Durability::Machine, |_| Ok(()))
     }
 
-    /// Begins a run, whose state is running from now on.
+    /// Begins a run and sets its state to running.
     ///
     /// # Errors
-    /// As [`Self::check_writable`], or where `/proc` cannot be read.
+    /// As [`Self::check_writable`], or `/proc` cannot be read.
     pub fn begin(&self, run: &NewRun) -> Result<RunWriter, HistoryError> {
         RunWriter::begin(self.another()?, run)
     }
 
-    /// Takes up a run again that is over and not done: behind the steps that are kept, others follow.
+    /// Resumes a run that ended without being done. New steps follow the kept ones.
     ///
     /// # Errors
     /// [`HistoryError::UnderWay`], [`HistoryError::NothingToResume`], or as [`Self::begin`].
@@ -145,7 +145,7 @@ impl History {
         writer.ok_or(HistoryError::UnderWay { run: row.id })
     }
 
-    /// Begins to keep runs that another program measured.
+    /// Prepares to keep runs that another program measured.
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -153,7 +153,7 @@ impl History {
         Importer::new(self.another()?)
     }
 
-    /// A second connection, to write with while this one reads.
+    /// Opens a second connection, to write while this one reads.
     fn another(&self) -> Result<Store, HistoryError> {
         self.store.refuse_unwritable()?;
         let store = Store::open(self.path())?;
@@ -161,10 +161,10 @@ impl History {
         Ok(store)
     }
 
-    /// Runs without their results, the last added first.
+    /// Returns runs without their results, newest first.
     ///
     /// # Errors
-    /// Where the file cannot be read, or a row is damaged.
+    /// The file cannot be read, or a row is damaged.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, HistoryError> {
         let (rows, damaged) = self.store.read(|c| query::list(c, filter, &self.here))?;
         match damaged.into_iter().next() {
@@ -173,10 +173,11 @@ impl History {
         }
     }
 
-    /// As [`Self::list`], going on where a row is damaged; returns also which are, and why, a line each.
+    /// As [`Self::list`], but skips damaged rows. Also returns one line for each of them, with the
+    /// reason.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// The file cannot be read.
     pub fn list_undamaged(
         &self,
         filter: &Filter,
@@ -186,24 +187,24 @@ impl History {
         Ok((rows, lines.collect()))
     }
 
-    /// Runs under way, the last added first.
+    /// Returns the running runs, newest first.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// The file cannot be read.
     pub fn running(&self) -> Result<Vec<RunRow>, HistoryError> {
         self.list(&Filter { state: Some(RunState::Running), ..Filter::default() })
     }
 
-    /// The run a user names.
+    /// Returns the run that a user names.
     ///
     /// # Errors
-    /// [`HistoryError::NoSuchRun`] or [`HistoryError::Ambiguous`], or where the file cannot be read.
+    /// [`HistoryError::NoSuchRun`] or [`HistoryError::Ambiguous`], or the file cannot be read.
     pub fn resolve(&self, reference: &RunRef) -> Result<RunRow, HistoryError> {
         let seq = self.seq_of(reference)?;
         self.store.read(|c| query::row_of(c, seq, &self.here))
     }
 
-    /// What a run's document begins with.
+    /// Returns the head of a run's document.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -212,7 +213,7 @@ impl History {
         self.store.read(|c| query::head(c, seq))
     }
 
-    /// A run with everything kept of it. Cost: its steps with their histograms in memory.
+    /// Returns a run with everything kept of it. All its steps and their histograms are in memory.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -226,10 +227,10 @@ impl History {
         Ok(seqs[reference.pick(&names)?])
     }
 
-    /// Removes runs, all or none of them, and returns their names.
+    /// Removes runs, all or none of them, and returns their IDs.
     ///
     /// # Errors
-    /// As [`Self::resolve`]; [`HistoryError::StillRunning`]; where the file cannot be written.
+    /// As [`Self::resolve`]; [`HistoryError::StillRunning`]; the file cannot be written.
     pub fn rm(
         &mut self,
         references: &[RunRef],
@@ -240,10 +241,10 @@ impl History {
         self.remove(&rows, running)
     }
 
-    /// Removes every run, gives the space back, and returns how many there were.
+    /// Removes every run, releases the space, and returns the number of runs.
     ///
     /// # Errors
-    /// [`HistoryError::StillRunning`]; where the file cannot be written.
+    /// [`HistoryError::StillRunning`]; the file cannot be written.
     pub fn reset(&mut self, running: Running) -> Result<usize, HistoryError> {
         let rows = self.list(&Filter::default())?;
         let removed = self.remove(&rows, running)?.len();
@@ -267,12 +268,12 @@ impl History {
         Ok(rows.iter().map(|row| row.id.clone()).collect())
     }
 
-    /// Writes everything kept, one line per step for JSON, [`EXPORT_CSV_COLUMNS`] for CSV; the
-    /// first run added comes first. Holds one step in memory at a time. Rows that are damaged are left out;
-    /// returns which, and why, a line each.
+    /// Writes everything kept, oldest run first: one line for each step for JSON,
+    /// [`EXPORT_CSV_COLUMNS`] for CSV. Holds one step in memory at a time. Skips damaged rows and
+    /// returns one line for each of them, with the reason.
     ///
     /// # Errors
-    /// [`HistoryError::Export`] where the writer fails, or where the file cannot be read.
+    /// [`HistoryError::Export`] if the writer fails, or the file cannot be read.
     pub fn export(
         &self,
         format: ExportFormat,
@@ -281,14 +282,15 @@ impl History {
         self.store.stream(|c| export::export(c, &self.here, format, writer))
     }
 
-    /// Asks the process of a run to end (SIGTERM), keeping what it measured; without a reference,
-    /// of the one run under way. The process is told from others by its start time and boot, and has to hold
-    /// the history's lock: a process that a database names is not signalled for that.
+    /// Asks the process of a run to end (SIGTERM) and to keep what it measured. Without a
+    /// reference, uses the only running run. The process is identified by its start time and boot,
+    /// and must hold the history's lock: the content of a database alone is no reason to signal a
+    /// process.
     ///
     /// # Errors
     /// [`HistoryError::NothingRunning`], [`HistoryError::SeveralRunning`],
-    /// [`HistoryError::NotRunning`], [`HistoryError::Unproven`], [`HistoryError::Elsewhere`], [`HistoryError::Signal`], or as
-    /// [`Self::resolve`].
+    /// [`HistoryError::NotRunning`], [`HistoryError::Unproven`], [`HistoryError::Elsewhere`],
+    /// [`HistoryError::Signal`], or as [`Self::resolve`].
     pub fn stop(&self, reference: Option<&RunRef>) -> Result<Stopped, HistoryError> {
         let row = match reference {
             Some(reference) => self.resolve(reference)?,

@@ -1,4 +1,4 @@
-//! Where the history lies.
+//! The path of the history.
 
 use super::{HistoryError, files, run_lock};
 use std::env;
@@ -7,31 +7,32 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where runs are kept, as `--history` says it.
+/// Where runs are kept, as given by `--history`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HistoryPath {
-    /// `$XDG_DATA_HOME/iogauge/history.db`, or `~/.local/share/iogauge/history.db` where that
-    /// variable is unset (XDG Base Directory Specification).
+    /// `$XDG_DATA_HOME/iogauge/history.db`, or `~/.local/share/iogauge/history.db` if that variable
+    /// is unset (XDG Base Directory Specification).
     #[default]
     Default,
     /// A file of the user's choice.
     File(PathBuf),
-    /// Nowhere: runs are not kept.
+    /// Runs are not kept.
     None,
 }
 
 impl HistoryPath {
-    /// Reads `default`, `none` or the path of a file; a file of one of those names is reached by
-    /// `./none`.
+    /// Parses `default`, `none` or the path of a file. A file with one of these names can be given
+    /// as `./none`.
     ///
     /// # Errors
-    /// [`HistoryError::EmptyPath`] where the text is empty, [`HistoryError::SpecialName`] where it is no path.
+    /// [`HistoryError::EmptyPath`] if the text is empty, [`HistoryError::SpecialName`] if it is no
+    /// path.
     pub fn parse(text: &OsStr) -> Result<Self, HistoryError> {
         match text.to_str() {
             Some("") => Err(HistoryError::EmptyPath),
             Some("default") => Ok(Self::Default),
             Some("none") => Ok(Self::None),
-            // To SQLite these are databases in memory and URIs, and a URL is another mistake.
+            // SQLite takes these for in-memory databases and URIs; a URL is another mistake.
             Some(name) if is_special(name) => {
                 Err(HistoryError::SpecialName { name: name.to_owned() })
             }
@@ -39,15 +40,15 @@ impl HistoryPath {
         }
     }
 
-    /// Refuses targets that are the history, or a file beside it that it needs: by any path, link or name.
-    /// For use before a target is opened to be measured: a process that closes a file loses the locks by which
-    /// SQLite keeps other processes away from it (fcntl(2)).
+    /// Refuses targets that are the history or a file next to it that it needs, by any path, link
+    /// or name. Call it before a target is opened: a process that closes a file loses the locks by
+    /// which SQLite keeps other processes away from it (fcntl(2)).
     ///
     /// # Errors
     /// [`HistoryError::IsTarget`].
     pub fn refuse_as_target(&self, targets: &[PathBuf]) -> Result<(), HistoryError> {
         let Some(path) = self.resolve()? else { return Ok(()) };
-        // A history whose directory is missing has no file in common with any target.
+        // A history whose directory is missing shares no file with any target.
         let Ok(real) = files::real(&path) else { return Ok(()) };
         for (suffix, what) in [
             ("", "the history"),
@@ -66,10 +67,10 @@ impl HistoryPath {
         Ok(())
     }
 
-    /// The file meant, `None` where runs are not kept. Touches no file.
+    /// Returns the path of the file; `None` if runs are not kept. Touches no file.
     ///
     /// # Errors
-    /// [`HistoryError::NoHome`] where neither `XDG_DATA_HOME` nor `HOME` names a directory.
+    /// [`HistoryError::NoHome`] if neither `XDG_DATA_HOME` nor `HOME` names a directory.
     pub fn resolve(&self) -> Result<Option<PathBuf>, HistoryError> {
         match self {
             Self::Default => {
@@ -81,7 +82,7 @@ impl HistoryPath {
     }
 }
 
-/// True where both paths lead to one file, or would if it were there.
+/// Returns true if both paths lead to the same file, or would if it existed.
 fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let inode = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
@@ -92,14 +93,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// True for `:memory:` and its like, `file:…`, and URLs.
+/// Returns true for names like `:memory:`, `file:…`, and URLs.
 fn is_special(name: &str) -> bool {
     let name = name.trim();
     let is_uri = name.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("file:"));
     name.is_empty() || name.starts_with(':') || is_uri || name.contains("://")
 }
 
-/// Where programs keep data of this user, and iogauge its own in it; `None` where no home is known.
+/// Returns iogauge's directory for the user's data; `None` if no home directory is known.
 #[must_use]
 pub fn data_directory() -> Option<PathBuf> {
     let file = default_file(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).ok()?;
@@ -107,7 +108,7 @@ pub fn data_directory() -> Option<PathBuf> {
 }
 
 fn default_file(data: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, HistoryError> {
-    // The specification has relative paths ignored.
+    // The specification requires that relative paths are ignored.
     let absolute = |text: OsString| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
     data.and_then(absolute)
         .or_else(|| home.and_then(absolute).map(|home| home.join(".local/share")))

@@ -1,26 +1,26 @@
-//! Which process writes a run, and whether it still lives.
+//! Identifies the process that writes a run, and checks whether it is alive.
 
 use super::HistoryError;
 use std::{fs, io, process};
 
-/// What tells a process from every other one, before and after: a number alone is given again.
+/// Identifies a process uniquely, even among past and future ones; a PID alone is reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessIdentity {
     pub(super) pid: u32,
-    /// Start in clock ticks since boot: field 22 of `/proc/PID/stat`, proc_pid_stat(5).
+    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, proc_pid_stat(5).
     pub(super) started_ticks: u64,
-    /// PID namespace the number belongs to, pid_namespaces(7).
+    /// PID namespace of the PID, pid_namespaces(7).
     pub(super) namespace: String,
     /// Random at every boot: `/proc/sys/kernel/random/boot_id`, random(4).
     pub(super) boot_id: String,
 }
 
-/// What can be told of a process from here.
+/// The state of a process as seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Liveness {
     Alive,
     Dead,
-    /// Of another PID namespace: cannot be seen from here.
+    /// In another PID namespace, and therefore not visible from here.
     Elsewhere,
 }
 
@@ -47,7 +47,7 @@ impl ProcessIdentity {
     }
 }
 
-/// Where this process looks from.
+/// The viewpoint of this process.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     namespace: String,
@@ -79,8 +79,9 @@ fn started_ticks(path: &str) -> io::Result<u64> {
     living_since(&stat).ok_or_else(|| io::Error::other("the process has ended"))
 }
 
-/// The start time in a line of `/proc/PID/stat`, `None` for one that has ended and waits for its
-/// parent. The name may hold spaces and parentheses; fields are counted behind its last one.
+/// Returns the start time from a line of `/proc/PID/stat`; `None` for a process that has ended and
+/// waits for its parent. The name may contain spaces and parentheses, so fields are counted after
+/// the last parenthesis.
 fn living_since(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();

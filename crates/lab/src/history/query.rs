@@ -1,4 +1,4 @@
-//! Reading runs back.
+//! Reads runs back.
 
 use super::process::{Liveness, ProcessIdentity, Surroundings};
 use super::schema::IMPORT;
@@ -9,18 +9,17 @@ use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
 
-/// What became of a run.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunState {
-    /// Under way.
     Running,
-    /// It did what was asked.
+    /// It did what was requested.
     Done,
-    /// The user ended it before its time.
+    /// The user ended it early.
     Interrupted,
-    /// It could not go on.
+    /// It ended with a fault.
     Failed,
-    /// Its process ended without closing it; the steps finished by then are kept.
+    /// Its process ended without closing it. The steps that were complete by then are kept.
     Crashed,
 }
 
@@ -34,7 +33,7 @@ impl RunState {
         (Self::Crashed, "crashed"),
     ];
 
-    /// The word used on the command line and in output.
+    /// Returns the word used on the command line and in output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
@@ -70,12 +69,9 @@ impl FromStr for RunState {
 /// One run, without its results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
-    /// Name.
     pub id: RunId,
     pub kind: String,
-    /// What became of it.
     pub state: RunState,
-    /// When it started.
     pub started: UtcTime,
     /// When it was closed.
     pub finished: Option<UtcTime>,
@@ -84,17 +80,17 @@ pub struct RunRow {
     /// The result in one line; empty until the run is closed.
     pub verdict: String,
     pub command_line: String,
-    /// The target in the user's words.
+    /// The target as typed.
     pub target: String,
-    /// The load in a few words.
+    /// A short description of the workload.
     pub load: String,
-    /// Number of the process that wrote it, in its PID namespace.
+    /// PID of the process that wrote it, in its PID namespace.
     pub pid: u32,
-    /// Steps kept.
+    /// Number of steps kept.
     pub steps: u32,
     #[serde(skip)]
     pub(super) seq: i64,
-    /// Who writes it, or wrote it last.
+    /// The process that writes it, or wrote it last.
     #[serde(skip)]
     pub(super) process: ProcessIdentity,
 }
@@ -104,11 +100,11 @@ pub struct RunRow {
 pub struct StoredStep {
     /// Number of the step in its run.
     pub index: u32,
-    /// What the step was.
+    /// A short description of the step.
     pub label: String,
     /// When it was kept.
     pub recorded: UtcTime,
-    /// The result: JSON of a `StepResult`, a `CurvePoint` or what else was kept.
+    /// The result: JSON of a `StepResult`, a `CurvePoint` or another type.
     pub result: Value,
 }
 
@@ -116,24 +112,24 @@ pub struct StoredStep {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredRun {
     pub row: RunRow,
-    /// What its document begins with.
+    /// The head of its document.
     pub head: Value,
     /// Its steps by index.
     pub steps: Vec<StoredStep>,
-    /// The document the command printed; `None` where the run was not closed.
+    /// The document that the command printed; `None` if the run was not closed.
     pub document: Option<Value>,
 }
 
 /// Which runs to list. The default lists all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// At most so many, the last added first.
+    /// Maximum number of runs, newest first.
     pub limit: Option<usize>,
     /// Only runs of this command.
     pub kind: Option<String>,
     /// Only runs in this state.
     pub state: Option<RunState>,
-    /// Only runs whose target contains this text, as it is written.
+    /// Only runs whose target contains this text, case-sensitive.
     pub target_contains: Option<String>,
 }
 
@@ -185,8 +181,7 @@ fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// Runs, and the numbers of those whose rows are damaged, each with what is wrong. Of those nothing is known that
-/// a filter could judge.
+/// Runs, and the numbers of damaged rows, each with the error. Damaged rows cannot be filtered.
 pub(super) type Listed = (Vec<RunRow>, Vec<(i64, rusqlite::Error)>);
 
 pub(super) fn list(
@@ -209,8 +204,8 @@ pub(super) fn list(
     Ok((found, damaged))
 }
 
-/// Names with their numbers, the last added first. One that is damaged counts, so that `last-1` is the run
-/// before the last; nobody can type it.
+/// Returns the IDs with their numbers, newest first. A damaged ID counts, so that `last-1` is the
+/// run before the last, but cannot be typed.
 pub(super) fn names(connection: &Connection) -> rusqlite::Result<(Vec<RunId>, Vec<i64>)> {
     let mut statement = connection.prepare("SELECT id, seq FROM run ORDER BY seq DESC")?;
     let pairs = statement.query_map([], |row| {
@@ -263,7 +258,7 @@ pub(super) fn show(
         && let Some(Value::Array(its_steps)) = document.get_mut("steps")
         && its_steps.is_empty()
     {
-        // It was kept without them.
+        // The document was stored without them.
         its_steps.extend(steps.iter().map(|step| step.result.clone()));
     }
     Ok(StoredRun { row, head, steps, document })

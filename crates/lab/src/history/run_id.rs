@@ -1,28 +1,28 @@
-//! Names of runs.
+//! IDs of runs.
 
 use super::UtcTime;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Serialize;
 use std::fmt;
 
-/// Digits and letters without i, l, o and u, which read like others.
+/// Digits and letters without i, l, o and u, which resemble others.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Name of a run, `20261121-101530-x7k2`: the second it started in UTC, then four random
-/// characters. Names sort by time; the history keeps them unique.
+/// ID of a run, such as `20261121-101530-x7k2`: the second in which it started, in UTC, then four
+/// random characters. IDs sort by time; the history keeps them unique.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RunId(String);
 
 impl RunId {
-    /// A new name. One in a million of the names of the same second equals another; the history
-    /// draws again where it meets one.
+    /// Makes a new ID. Two IDs of the same second are equal with a probability of one in a million;
+    /// the history then draws again.
     #[must_use]
     pub fn generate(started: UtcTime) -> Self {
         let mut random = [0u8; 4];
         if getrandom(&mut random, GetRandomFlags::empty()).is_err() {
-            // Without the system call (a strict sandbox) the clock and process number still tell
-            // runs apart, and uniqueness does not rest on this.
+            // Without the system call (in a strict sandbox), clock and process number still
+            // distinguish runs, and uniqueness does not depend on this.
             let mixed = UtcTime::now().unix_ns() as u32 ^ std::process::id().rotate_left(16);
             random = (mixed.wrapping_mul(0x9e37_79b1)).to_be_bytes();
         }
@@ -37,7 +37,7 @@ impl RunId {
         Self(name)
     }
 
-    /// The name as text.
+    /// Returns the ID as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

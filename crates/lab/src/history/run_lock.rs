@@ -1,5 +1,5 @@
-//! How a process proves that it writes runs of a history: it holds a lock on a file beside it, and the
-//! kernel names who holds it. What stands in a database names nobody.
+//! How a process proves that it writes runs of a history: it holds a lock on a file next to it, and
+//! the kernel reports the holder. The content of a database proves nothing.
 
 use super::HistoryError;
 use super::files::HistoryFiles;
@@ -13,14 +13,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-/// What the lock's file is called beside the history.
+/// Suffix of the lock file next to the history.
 pub(super) const SUFFIX: &str = "-lock";
-/// What it holds. Without it, a file that another program locks would serve as a proof.
+/// Its content. Without it, any file that another program locks would serve as a proof.
 const CONTENT: &[u8] = b"iogauge.history-lock/1\n";
-/// Linux gives processes no number from here on (proc(5), `pid_max`).
+/// PIDs on Linux are smaller than 2 to this power (proc(5), `pid_max`).
 const PID_BITS: u32 = 22;
 
-/// Locks the byte of this process, unless it is locked already.
+/// Locks the byte of this process, unless it is already locked.
 pub(super) fn hold(files: &HistoryFiles, process: &ProcessIdentity) -> Result<(), HistoryError> {
     let mut held = files.run_lock.lock().unwrap_or_else(PoisonError::into_inner);
     if held.is_some() {
@@ -38,7 +38,7 @@ pub(super) fn hold(files: &HistoryFiles, process: &ProcessIdentity) -> Result<()
     Ok(())
 }
 
-/// True where this process, and no other, holds its byte of the history's lock.
+/// Returns true if this process, and no other, holds its byte of the history's lock.
 pub(super) fn is_held_by(files: &HistoryFiles, process: &ProcessIdentity) -> bool {
     let held = files.run_lock.lock().unwrap_or_else(PoisonError::into_inner);
     let opened;
@@ -55,12 +55,12 @@ pub(super) fn is_held_by(files: &HistoryFiles, process: &ProcessIdentity) -> boo
     byte_holder(file, byte_of(process)).is_ok_and(|holder| holder == Some(process.pid))
 }
 
-/// Makes the file where it is missing, whole from the beginning.
+/// Makes the file with its full content, if it is missing.
 fn make(path: &Path) -> Result<(), HistoryError> {
     if path.symlink_metadata().is_ok() {
         return Ok(());
     }
-    // The name belongs to the history, which is no place for outputs of the user's.
+    // The name belongs to the history, so user outputs cannot have it.
     match OutputFile::for_history(path, Replace::Ours).and_then(|file| file.put(CONTENT)) {
         // Another process was faster.
         Ok(()) | Err(OutputError::Changed { .. }) => Ok(()),
@@ -76,7 +76,7 @@ fn open(path: &PathBuf, flags: OFlags) -> io::Result<File> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// True for the file that iogauge made, under no other name.
+/// Returns true for the file that iogauge made, if it has no other hard link.
 fn is_lock(file: &File) -> bool {
     let mut content = [0; CONTENT.len()];
     rustix::fs::fstat(file).is_ok_and(|stat| {
@@ -85,7 +85,7 @@ fn is_lock(file: &File) -> bool {
         && content == CONTENT
 }
 
-/// A byte for each process of each PID namespace.
+/// Returns the byte of a process. Each process of each PID namespace has its own.
 fn byte_of(process: &ProcessIdentity) -> u64 {
     let digits = process.namespace.chars().filter(char::is_ascii_digit);
     let namespace: u64 = digits.collect::<String>().parse::<u32>().unwrap_or(0).into();

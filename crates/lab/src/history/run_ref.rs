@@ -1,18 +1,18 @@
-//! How users name a run: `last`, `last-1`, `-1`, the beginning of an id or its last characters.
+//! How users name a run: `last`, `last-1`, `-1`, the beginning of an ID or its last characters.
 
 use super::{HistoryError, RunId};
 use std::fmt;
 use std::str::FromStr;
 
-/// Length of the random end of an id.
+/// Length of the random end of an ID.
 const SUFFIX: usize = 4;
 
-/// A run as the user names it; [`super::History::resolve`] finds it.
+/// A run as the user names it. [`super::History::resolve`] finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunRef {
-    /// So many runs before the one added last: `last` is 0, `last-1` and `-1` are 1.
+    /// Number of runs after it: `last` is 0, `last-1` and `-1` are 1.
     Back(u32),
-    /// The beginning of an id, or its last four characters.
+    /// The beginning of an ID, or its last four characters.
     Name(String),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for RunRef {
 }
 
 impl RunRef {
-    /// The run meant among all of them, the last added first, by its place.
+    /// Returns the index of the named run in `runs`, which are sorted newest first.
     pub(super) fn pick(&self, runs: &[RunId]) -> Result<usize, HistoryError> {
         let place = match self {
             Self::Back(back) => usize::try_from(*back).ok().filter(|place| *place < runs.len()),

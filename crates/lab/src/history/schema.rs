@@ -1,17 +1,17 @@
-//! The tables, and how an open history is told from other databases.
+//! The tables, and how a history is distinguished from other databases.
 
 use iogauge_io::output::HISTORY_APPLICATION_ID as APPLICATION_ID;
 use rusqlite::{Connection, Error, ErrorCode, Transaction};
 
-/// The kind of the runs that were imported.
+/// The kind of imported runs.
 pub const IMPORT: &str = "import";
 
-/// `PRAGMA user_version`: version of the tables this program reads and writes.
+/// `PRAGMA user_version`: the version of the tables that this program reads and writes.
 pub const SCHEMA_VERSION: i32 = 1;
 
-/// A run's state is `running` from its beginning to its finish; that the process died in between
-/// is found by who reads, from the process's identity. Times are nanoseconds since 1970 in UTC.
-/// `seq` rises with every run begun and is never used twice.
+/// A run's state is `running` from its beginning to its end. A reader finds out from the process's
+/// identity whether the process died in between. Times are nanoseconds since 1970 in UTC. `seq`
+/// rises with every run and is never reused.
 const TABLES: &str = "
 CREATE TABLE run (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -49,8 +49,8 @@ const COLUMNS: [&str; 2] = [
     "SELECT run_seq, step_index, label, recorded_ns, result FROM step",
 ];
 
-/// Figures of each worker of a database, out of the results of steps: for whoever reads the file with SQL.
-/// Tables keep everything, so that files without it are of the same version.
+/// Figures of each database worker, from the results of steps, for users who read the file with
+/// SQL. The tables have all the data, so a file without this view has the same version.
 const WORKER: &str = "
 CREATE VIEW IF NOT EXISTS worker AS
 SELECT run.id AS run_id, step.step_index, step.label,
@@ -68,13 +68,13 @@ FROM run JOIN step ON step.run_seq = run.seq, json_each(step.result, '$.database
 /// What an opened database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
-    /// Nothing in it yet.
+    /// It is empty.
     Empty,
     /// A history of this version.
     Current,
     /// A history of a later version.
     Newer(i32),
-    /// Somebody else's.
+    /// A database of another program.
     Foreign,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Opened> {
     })
 }
 
-/// True where everything can be read that is read here: an application id alone is soon set.
+/// Returns true if all needed columns exist: an application ID alone is easily set.
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     for columns in COLUMNS {
         match connection.prepare(columns) {
@@ -103,24 +103,24 @@ fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// True where SQLite knows no such table or column.
+/// Returns true if the error is about an unknown table or column.
 fn is_unknown_name(error: &Error) -> bool {
     matches!(error, Error::SqlInputError { .. })
         || error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
-/// True where the view is there.
+/// Returns true if the view exists.
 pub(super) fn has_view(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'view' AND name = 'worker'";
     connection.query_row(sql, [], |row| row.get(0))
 }
 
-/// Makes the view, in a history of before it was thought of, too.
+/// Makes the view, also in an older history without it.
 pub(super) fn create_view(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(WORKER)
 }
 
-/// Makes the tables. Several processes may come here at once: the first makes them.
+/// Makes the tables. If several processes do so at once, the first one makes them.
 pub(super) fn create(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     if identify(transaction)? == Opened::Empty {
         transaction.execute_batch(TABLES)?;

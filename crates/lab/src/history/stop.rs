@@ -1,4 +1,4 @@
-//! Ending a run that is under way.
+//! Ends a run that is under way.
 
 use super::files::HistoryFiles;
 use super::process::{Liveness, ProcessIdentity, Surroundings};
@@ -10,12 +10,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
     pub run: RunId,
-    /// The process that was sent SIGTERM.
+    /// The process that received SIGTERM.
     pub pid: u32,
 }
 
-/// Sends SIGTERM to the process of a run and to no other: the file descriptor holds the process,
-/// so what is verified after opening it stays true (pidfd_open(2)).
+/// Sends SIGTERM to the process of a run and to no other. The file descriptor refers to this
+/// process, so what is checked after opening it stays true (pidfd_open(2)).
 pub(super) fn terminate(
     row: &RunRow,
     here: &Surroundings,
@@ -41,7 +41,7 @@ pub(super) fn terminate(
     }
 }
 
-/// False where the process did not prove itself, and was sent nothing.
+/// Returns false if the process did not prove itself, and sends nothing then.
 fn signal(
     process: &ProcessIdentity,
     here: &Surroundings,

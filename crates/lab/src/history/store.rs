@@ -1,4 +1,4 @@
-//! The open database: one connection, and the two ways to use it.
+//! The open database: one connection, and two ways to use it.
 
 use super::HistoryError;
 use super::export::Broken;
@@ -14,26 +14,26 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long to wait for other processes before giving up.
+/// How long to wait for other processes.
 pub(super) const BUSY_WAIT: Duration = Duration::from_secs(30);
 
-/// A new history has pages into which several steps of an imported run go, of one or two kilobytes
-/// each; larger ones would make the log of single steps long. What one transaction changes fits into
-/// the cache.
+/// A page of a new history holds several steps of an imported run, of one or two kilobytes each.
+/// Larger pages would lengthen the log of single steps. The changes of one transaction fit into the
+/// cache.
 const TO_WRITE: &str =
     "PRAGMA page_size = 8192; PRAGMA cache_size = -8192; PRAGMA foreign_keys = ON";
 
-/// One thread uses a connection at a time. The path has no symbolic link: one that comes into it since is
-/// not followed.
+/// Only one thread uses a connection at a time. The path has no symbolic link, and one that appears
+/// later is not followed.
 const HARDENED: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// How far a commit reaches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Durability {
-    /// To the page cache: outlives the process, however it ends, but not the machine. Costs no
+    /// To the page cache: survives the process, however it ends, but not the machine. Costs no
     /// flush, which would wait behind the very load that is being measured.
     Process,
-    /// To the medium: outlives the machine. Costs one flush.
+    /// To the medium: survives the machine. Costs one flush.
     Machine,
 }
 
@@ -41,9 +41,9 @@ pub(super) enum Durability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Full,
-    /// The medium or the rights allow reading alone.
+    /// The medium or the permissions allow only reading.
     Reading,
-    /// The disk is full; nobody else can open the history meanwhile.
+    /// The disk is full. No other process can open the history in the meantime.
     Alone,
 }
 
@@ -52,13 +52,13 @@ pub(super) struct Store {
     connection: Connection,
     path: PathBuf,
     access: Access,
-    /// Closed after the connection, which would lose its locks.
+    /// Closed after the connection, which would otherwise lose its locks.
     files: Arc<HistoryFiles>,
 }
 
 impl Store {
-    /// Opens the history for reading and writing, making it where it is missing. Where it cannot
-    /// be written it is opened for reading.
+    /// Opens the history for reading and writing, and makes it if it is missing. If it cannot be
+    /// written, opens it for reading.
     pub(super) fn open(path: &Path) -> Result<Self, HistoryError> {
         make_directory(path)?;
         let files = HistoryFiles::judge(path)?;
@@ -77,8 +77,8 @@ impl Store {
         reading.map_err(|_| error)
     }
 
-    /// Opens the history to read, and to remove runs that are kept. Where there is none, or a file with
-    /// nothing in it, nothing is made: the history is then one without runs, in memory.
+    /// Opens the history to read, and to remove kept runs. If the file is missing or empty, makes
+    /// nothing and returns an in-memory history without runs.
     pub(super) fn open_kept(path: &Path) -> Result<Self, HistoryError> {
         let files = HistoryFiles::judge(path)?;
         if fs::metadata(files.real()).is_ok_and(|file| file.len() > 0) {
@@ -117,25 +117,26 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Self::connect(path, files, files.real().as_os_str(), flags, TO_WRITE)?;
         if store.found()? == Opened::Empty {
-            // Made under a rollback journal, so that the file's first page tells what it is from
-            // the moment anything is in it.
+            // Made under a rollback journal, so that the first page identifies the file as soon as
+            // anything is in it.
             store.write(Durability::Machine, schema::create)?;
         }
         store.refuse_unknown()?;
-        // Readers and one writer do not wait for each other under a write-ahead log.
+        // With a write-ahead log, readers and one writer do not wait for each other.
         if store.access == Access::Full {
             let wal = || store.connection.pragma_update(None, "journal_mode", "wal");
             retry_busy(wal).map_err(|e| store.error(e))?;
             if !store.read(schema::has_view)? {
-                // Nothing here needs it: where it cannot be made, whoever opens the history next tries again.
+                // Nothing here needs it. If it cannot be made, the next process to open the history
+                // tries again.
                 let _ = store.write(Durability::Process, schema::create_view);
             }
         }
         Ok(store)
     }
 
-    /// Opens a history on a medium that cannot be written. Right only where no log waits to be
-    /// read: then nothing can change under the reader.
+    /// Opens a history on a medium that cannot be written. Refused if a log has yet to be read;
+    /// without one, nothing can change while it is read.
     fn open_unchanging(path: &Path, files: &Arc<HistoryFiles>) -> Result<Self, HistoryError> {
         if fs::metadata(files.beside("-wal")).is_ok_and(|log| log.len() > 0) {
             return Err(HistoryError::ReadOnly { path: path.to_path_buf() });
@@ -154,8 +155,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a history on a full disk, where the file shared between processes cannot grow: alone,
-    /// the log's index is kept in memory (SQLite, "Write-Ahead Logging", 8).
+    /// Opens a history on a full disk, on which the file shared between processes cannot grow. In
+    /// exclusive mode, the log's index is kept in memory (SQLite, "Write-Ahead Logging", 8).
     fn open_alone(path: &Path, files: &Arc<HistoryFiles>) -> Result<Self, HistoryError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON";
@@ -190,7 +191,7 @@ impl Store {
         &self.files
     }
 
-    /// Refuses where runs cannot be kept.
+    /// Returns an error if runs cannot be kept.
     pub(super) fn refuse_unwritable(&self) -> Result<(), HistoryError> {
         let path = self.path.clone();
         match self.access {
@@ -216,8 +217,8 @@ impl Store {
         .map_err(|e| self.error(e))
     }
 
-    /// Reads from one state of the database what goes straight to a writer, which cannot take it
-    /// back: nothing is tried twice.
+    /// Reads from one state of the database and sends it straight to a writer. Never retries,
+    /// because the writer cannot undo anything.
     pub(super) fn stream<T>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, Broken>,
@@ -229,7 +230,7 @@ impl Store {
         })
     }
 
-    /// Makes a change whole or not at all. `change` may run more than once.
+    /// Makes a change completely or not at all. `change` may run more than once.
     pub(super) fn write<T>(
         &mut self,
         durability: Durability,
@@ -242,12 +243,13 @@ impl Store {
         let connection = &mut self.connection;
         retry_busy(|| {
             connection.pragma_update(None, "synchronous", synchronous)?;
-            // The lock is taken first: a transaction that reads and then writes could find that
-            // another one has written in between, and no waiting would help it.
+            // Takes the lock first: a transaction that reads and then writes could find that
+            // another one has written in between, and waiting would not help.
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = change(&transaction)?;
-            // Writes the first page, though the version stays what it is: by that page a log is told from others.
+            // Writes the first page, which identifies the owner of a log. The version does not
+            // change.
             transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             transaction.commit()?;
             Ok(value)
@@ -264,7 +266,7 @@ impl Store {
             .map_err(|e| self.error(e))
     }
 
-    /// Gives the space of removed runs back.
+    /// Releases the space of removed runs.
     pub(super) fn shrink(&self) -> Result<(), HistoryError> {
         retry_busy(|| self.connection.execute_batch("VACUUM")).map_err(|e| self.error(e))
     }
@@ -274,7 +276,7 @@ fn make_directory(path: &Path) -> Result<(), HistoryError> {
     let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
         return Ok(());
     };
-    // 0700 is what the XDG Base Directory Specification asks for directories made by need.
+    // The XDG Base Directory Specification requires 0700 for directories that a program makes.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -282,8 +284,8 @@ fn make_directory(path: &Path) -> Result<(), HistoryError> {
         .map_err(|source| HistoryError::Directory { path: directory.to_path_buf(), source })
 }
 
-/// Repeats what another process was in the way of. SQLite's own waiting does not cover every case,
-/// such as the change to a write-ahead log.
+/// Retries what another process blocked. SQLite's own waiting does not cover every case, such as
+/// the change to a write-ahead log.
 fn retry_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let end = Instant::now() + BUSY_WAIT;
     loop {

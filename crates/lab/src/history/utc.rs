@@ -1,11 +1,11 @@
-//! Points in time, UTC, proleptic Gregorian.
+//! Points in time, in UTC, proleptic Gregorian calendar.
 
 use iogauge_model::calendar::Civil;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A point in time with nanoseconds; shown and serialized as RFC 3339 to the second,
+/// A point in time in nanoseconds. Shown and serialized as RFC 3339 to the second:
 /// `2026-11-21T10:15:30Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcTime {
@@ -13,25 +13,26 @@ pub struct UtcTime {
 }
 
 impl UtcTime {
-    /// The time now, by the system's clock.
+    /// Returns the current time of the system clock.
     #[must_use]
     pub fn now() -> Self {
         SystemTime::now().into()
     }
 
-    /// Nanoseconds since 1970-01-01T00:00:00Z; negative before. Reaches from 1677 to 2262.
+    /// Makes a time from nanoseconds since 1970-01-01T00:00:00Z; negative before. The range is 1677
+    /// to 2262.
     #[must_use]
     pub fn from_unix_ns(unix_ns: i64) -> Self {
         Self { unix_ns }
     }
 
-    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    /// Returns the nanoseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn unix_ns(self) -> i64 {
         self.unix_ns
     }
 
-    /// Sortable digits for names, to the second: `20261121-101530`.
+    /// Returns sortable digits for names, to the second: `20261121-101530`.
     #[must_use]
     pub fn compact(self) -> String {
         let Civil { year, month, day, hour, minute, second } = self.civil();
@@ -44,7 +45,7 @@ impl UtcTime {
 }
 
 impl From<SystemTime> for UtcTime {
-    /// Times before 1677 or after 2262 become the nearest that fits.
+    /// Clamps times before 1677 or after 2262.
     fn from(time: SystemTime) -> Self {
         let unix_ns = match time.duration_since(UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
@@ -82,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// SQLite's own calendar is the oracle.
+        /// Compares with SQLite's own calendar.
         #[test]
         fn agrees_with_sqlite(seconds in -9_000_000_000i64..9_000_000_000) {
             let connection = rusqlite::Connection::open_in_memory().unwrap();

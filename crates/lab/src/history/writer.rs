@@ -1,4 +1,4 @@
-//! Keeping a run while it happens.
+//! Keeps a run while it is measured.
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
@@ -7,31 +7,30 @@ use rusqlite::{ErrorCode, Transaction, named_params, params};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What is known of a run before its first step.
+/// What is known about a run before its first step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRun {
     /// The command: `run`, `find`, `suite`, `db`, `import`.
     pub kind: String,
-    /// When it started.
     pub started: UtcTime,
-    /// The command line, for the user to repeat. Passwords do not belong here.
+    /// The command line, for the user to repeat. It must not contain passwords.
     pub command_line: String,
-    /// The target in the user's words: `/data`, `sim:nvme`.
+    /// The target as typed: `/data`, `sim:nvme`.
     pub target: String,
-    /// The load in a few words: `randread 4 KiB depth 32`.
+    /// A short description of the workload: `randread 4 KiB depth 32`.
     pub load: String,
-    /// What the document will begin with, as far as it is known.
+    /// The head of its document, as far as it is known.
     pub head: Value,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It did what was asked.
+    /// It did what was requested.
     Done,
-    /// The user ended it before its time.
+    /// The user ended it early.
     Interrupted,
-    /// It could not go on.
+    /// It ended with a fault.
     Failed,
 }
 
@@ -47,7 +46,7 @@ impl Ending {
 
 /// Keeps one run, each step in a transaction of its own.
 ///
-/// A step is kept once [`RunWriter::add_step`] returns, whatever happens to the process; it reaches
+/// A step is kept once [`RunWriter::add_step`] returns, whatever happens to the process. It reaches
 /// the medium with [`RunWriter::finish`] at the latest, so that no flush of the history disturbs a
 /// measurement. A run that is dropped without `finish` shows as crashed when its process ends.
 #[derive(Debug)]
@@ -74,8 +73,9 @@ impl RunWriter {
         Ok(Self { store, id, seq })
     }
 
-    /// Takes up a run again that was interrupted, failed or died: it is running from now on, and has no
-    /// result. `seq` is its number; `None` where it is done, or another process took it up meanwhile.
+    /// Resumes a run that was interrupted, failed or crashed: sets it to running and removes its
+    /// result. `seq` is its number. `None` if it is done, or another process resumed it in the
+    /// meantime.
     pub(super) fn resume(
         mut store: Store,
         id: RunId,
@@ -89,18 +89,18 @@ impl RunWriter {
         Ok(taken.then_some(Self { store, id, seq }))
     }
 
-    /// Name of the run.
+    /// Returns the ID of the run.
     #[must_use]
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// Keeps one step's result (`StepResult`, `CurvePoint`, …) as JSON; a step of the same index is
-    /// replaced. Costs a write of the JSON's size to the page cache and no flush.
+    /// Keeps one step's result (`StepResult`, `CurvePoint`, …) as JSON and replaces a step with the
+    /// same index. Costs a write of the JSON's size to the page cache and no flush.
     ///
     /// # Errors
-    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`], [`HistoryError::RunRemoved`] …; the steps
-    /// before are safe in each case, and the run may go on.
+    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`], [`HistoryError::RunRemoved`] …; the
+    /// earlier steps are safe in each case, and the run may continue.
     pub fn add_step(
         &mut self,
         index: u32,
@@ -111,7 +111,7 @@ impl RunWriter {
         let seq = self.seq;
         let added = self.store.write(Durability::Process, |t| {
             match put_step(t, seq, index, label, &result) {
-                // The one constraint the values cannot keep by themselves is the run's existence.
+                // The only constraint that the values cannot guarantee is that the run exists.
                 Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                     Ok(false)
                 }
@@ -121,7 +121,7 @@ impl RunWriter {
         if added { Ok(()) } else { Err(HistoryError::RunRemoved { run: self.id.clone() }) }
     }
 
-    /// Closes the run: its state, the exit code of the command, the document it printed and the
+    /// Closes the run: sets its state, the exit code of the command, the printed document and the
     /// result in one line. Everything kept of the run is on the medium afterwards; costs a flush.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl RunWriter {
     }
 }
 
-/// Begins a run: its number, `None` where another one has the name.
+/// Begins a run and returns its number; `None` if another run has the ID.
 pub(super) fn insert_run(
     transaction: &Transaction<'_>,
     id: &RunId,
@@ -178,7 +178,8 @@ pub(super) fn insert_run(
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
 }
 
-/// Makes a run that is over, but not done, one of this process; false where it is not over any more.
+/// Assigns a run that has ended, but is not done, to this process. Returns false if it is no longer
+/// in that state.
 fn take_up(
     transaction: &Transaction<'_>,
     seq: i64,
@@ -205,7 +206,7 @@ fn take_up(
     Ok(taken == 1)
 }
 
-/// Keeps a step of a run, in place of the one of the same index.
+/// Keeps a step of a run, and replaces one with the same index.
 pub(super) fn put_step(
     transaction: &Transaction<'_>,
     seq: i64,
@@ -220,7 +221,7 @@ pub(super) fn put_step(
     put.execute(params![seq, index, label, UtcTime::now().unix_ns(), result]).map(drop)
 }
 
-/// Closes a run; false where it is not there any more.
+/// Closes a run; returns false if it no longer exists.
 pub(super) fn close_run(
     transaction: &Transaction<'_>,
     seq: i64,

@@ -1,4 +1,4 @@
-//! Facts about a target and this machine that show without a measurement.
+//! Facts about a target and this machine that need no measurement.
 
 use crate::caveats;
 use crate::error::LabError;
@@ -19,15 +19,15 @@ use iogauge_model::result::{
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Engines that reach a device.
+/// Engines that do real I/O.
 const ENGINES: [EngineKind; 3] = [EngineKind::IoUring, EngineKind::Libaio, EngineKind::Psync];
 
-/// Gathers what is known of a target and of this machine. Writes nothing and measures nothing; of
-/// what is there a few hundred blocks are read. What may not be looked at is left out, and a
-/// refusal of a guard is a fact like others.
+/// Gathers facts about a target and this machine. Writes nothing and measures nothing; reads a few
+/// hundred blocks of existing data. Omits facts that the user has no permission to read. A refusal
+/// by a guard is a fact like others.
 ///
 /// # Errors
-/// Where the target cannot be read as one, or does not exist.
+/// The target is malformed or does not exist.
 pub fn examine(text: &str) -> Result<DoctorDocument, LabError> {
     let roots = Roots::default();
     let paths = match text.parse::<TargetSpec>()? {
@@ -86,7 +86,7 @@ fn document(
     }
 }
 
-/// One path as the guards see it, with the part a run would read where it may.
+/// Returns the facts about one path, and the part that a run would read, if the guards allow it.
 fn examine_path(path: &Path, roots: &Roots) -> (DoctorPart, Option<Part>) {
     let direct = Intent::default();
     let (direct_io, reading) = match resolve(path, &direct, roots) {
@@ -95,7 +95,8 @@ fn examine_path(path: &Path, roots: &Roots) -> (DoctorPart, Option<Part>) {
         }
         other => (true, other),
     };
-    // Locks of the part to read do not stand in the way of this look.
+    // The write intent is resolved separately, because locks on the part to read must not block
+    // this look.
     let intent = Intent { writes: true, direct: direct_io, ..direct };
     let writing = resolve(path, &intent, roots);
     let mut facts = DoctorPart {
@@ -112,7 +113,7 @@ fn examine_path(path: &Path, roots: &Roots) -> (DoctorPart, Option<Part>) {
     let part = reading.ok();
     match &part {
         Some(part) => describe(&mut facts, part, roots),
-        // A device's node lies on a file system that has nothing to do with the device.
+        // The node of a device is on a file system unrelated to the device.
         None if path.is_file() || path.is_dir() => {
             facts.file_system = file_system_facts(path, roots);
         }
@@ -148,7 +149,7 @@ fn describe(facts: &mut DoctorPart, part: &Part, roots: &Roots) {
     }
 }
 
-/// States of a file's bytes; `None` where the file system does not report them.
+/// Returns the states of a file's bytes; `None` if the file system does not report them.
 fn extents_of(part: &Part) -> Option<ExtentFacts> {
     let file = File::from(part.open(OpenMode::reading(false)).ok()?.fd);
     let report = extents(&file, &part.path, part.base_bytes, part.size_bytes).ok()?;

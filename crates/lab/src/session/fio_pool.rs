@@ -1,4 +1,4 @@
-//! Starts fio on a target, as a pool that does what is asked of one.
+//! Starts fio on a target, as a worker pool.
 
 use crate::error::LabError;
 use crate::session::region::Region;
@@ -31,7 +31,7 @@ pub(crate) fn pool(
     Ok(Box::new(FioPool::start(fio.clone(), work, span, handed)?))
 }
 
-/// The parts of a target as a job file names them.
+/// Returns the parts of a target as a job file names them.
 #[must_use]
 pub fn file_parts(parts: &[Part]) -> Vec<FilePart> {
     parts.iter().map(file_part).collect()
@@ -45,7 +45,7 @@ fn file_part(part: &Part) -> FilePart {
     }
 }
 
-/// A step as fio is asked it, its files by the names that fio gets.
+/// Returns a step as fio runs it, with its files under the names that fio is given.
 pub(super) fn work(
     target: &Target,
     step: &Step,
@@ -62,7 +62,7 @@ pub(super) fn work(
     FioWork::Step { step: step.clone(), parts }
 }
 
-/// The files of a job file's jobs as fio gets them, in the order of their paths.
+/// Opens the files of a job file's jobs for fio, in the order of their paths.
 pub(crate) fn handed_to_job(
     parts: &[Part],
     jobs: &FioJobs,

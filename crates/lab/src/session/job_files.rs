@@ -1,4 +1,4 @@
-//! The files that the jobs of a job file touch, and what is intended with each.
+//! The files that the jobs of a job file use, and the intended use of each.
 
 use iogauge_fio::job::PlannedJob;
 use iogauge_io::targets::Intent;
@@ -6,7 +6,7 @@ use iogauge_model::load::EngineKind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is intended with each file of each job, in the order in which they are named.
+/// Returns each file of the jobs with its intended use, in the order in which the files are named.
 #[must_use]
 pub fn wanted<'a>(
     jobs: impl Iterator<Item = &'a PlannedJob>,
@@ -39,7 +39,7 @@ pub fn wanted<'a>(
         }
     }
     for Wanted { path, all, .. } in wanted.iter_mut().filter(|wanted| wanted.whole) {
-        // One that is large enough for all its jobs is used as it is.
+        // A file that is large enough for all its jobs is used as it is.
         let is_enough = |size: u64| path.metadata().is_ok_and(|m| !m.is_file() || m.len() >= size);
         if all.size_bytes.is_some_and(is_enough) {
             all.size_bytes = None;
@@ -48,10 +48,10 @@ pub fn wanted<'a>(
     wanted.into_iter().map(|Wanted { path, all, .. }| (path, all)).collect()
 }
 
-/// A file with what all its jobs intend.
+/// A file with the combined intent of all its jobs.
 struct Wanted {
     path: PathBuf,
     all: Intent,
-    /// True where a job counts on the whole of a file that is there.
+    /// True if a job uses the whole of an existing file.
     whole: bool,
 }

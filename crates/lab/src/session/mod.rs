@@ -1,4 +1,4 @@
-//! One invocation that measures: target made ready, load measured, caveats gathered.
+//! A measuring invocation: prepares the target, measures the workload, gathers caveats.
 
 pub mod doctor;
 mod fio_pool;
@@ -36,30 +36,31 @@ use iogauge_model::load::{Arrivals, EngineKind, Load};
 use iogauge_model::result::{Environment, Physical, SystemPoint, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Step};
 
-/// Most threads that wait for arrivals.
+/// Maximum number of threads that wait for arrivals.
 const MOST_THREADS: u32 = 512;
-/// First writes and rewrites that differ by more than this factor are a fact for a caveat.
+/// Ratio of rewrite to first-write speed, or its inverse, above which the difference becomes a
+/// caveat.
 const FIRST_WRITE_DIFFERS: f64 = 1.3;
 
-/// Makes the target ready for these loads, each on its region, and returns the caveats that show
-/// before a run. Does nothing to a target that no load touches.
+/// Prepares the target for these workloads, each on its region, and returns the caveats that are
+/// known before a run. Does nothing to a target that no workload uses.
 ///
 /// # Errors
-/// As [`prepare()`], and where a part cannot be looked at.
+/// As [`prepare()`], or a part cannot be inspected.
 pub fn ready_on(
     rig: &mut Rig,
     jobs: &[(Load, Region)],
     watch: &mut Watch<'_>,
 ) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
     if rig.foreign().is_some() || (rig.via().is_some() && jobs.is_empty()) {
-        // A job file of the user's, whose files are used as they are.
+        // A user's job file uses its files as they are.
         let files = rig.target().is_some_and(|target| !target.parts.is_empty());
         let prepared = files.then(|| prepare_own(rig, watch)).transpose()?;
         let jobs = rig.foreign().map(|job| via::loads(rig, &job.jobs, &job.paths)).transpose()?;
         return Ok((prepared, caveats_before(rig, &jobs.unwrap_or_default())?));
     }
     if !rig.is_simulated() {
-        // Before blocks are written for a step that cannot be.
+        // Checked before blocks are written for a step that cannot run.
         let loads = jobs.iter().map(|(load, _)| load);
         let through_fio = rig.via().is_some();
         let footprint =
@@ -80,15 +81,15 @@ pub fn ready_on(
     Ok((prepared, caveats::distinct(caveats)))
 }
 
-/// Caveats that show before loads run, each on its region.
+/// Returns the caveats that are known before workloads run, each on its region.
 ///
 /// # Errors
-/// Where a part cannot be looked at.
+/// A part cannot be inspected.
 pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>, LabError> {
     let mut facts = Vec::new();
     let mut seen: Vec<(Load, &Region)> = Vec::new();
     for (load, region) in jobs {
-        // Clones differ by their seed alone, and a look at a file takes its time.
+        // Clones differ only in their seed, and inspecting a file takes time.
         let unseeded = (Load { seed: 0, ..load.clone() }, region);
         if seen.contains(&unseeded) {
             continue;
@@ -105,11 +106,11 @@ fn first_write(prepared: &Prepared) -> Option<Fact> {
     differs.then(|| TargetFact::Rewrite { ratio }.into())
 }
 
-/// Runs one step on a target that is ready, with a region for each of its jobs; all of the target
-/// for jobs behind the last.
+/// Runs one step on a prepared target, with a region for each of its jobs. Jobs after the last
+/// region use the whole target.
 ///
 /// # Errors
-/// Where a worker cannot be made or its engine fails.
+/// A worker cannot be started, or its engine fails.
 pub fn run_on(
     rig: &Rig,
     step: &Step,
@@ -118,7 +119,7 @@ pub fn run_on(
 ) -> Result<Measured, LabError> {
     let jobs = Region::of_jobs(step, regions);
     let mut sampler = sampler(rig)?;
-    // fio checks what it writes itself.
+    // fio verifies its writes itself.
     let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
     if step.ramp_ns == 0 {
         watch.observer.window_begins();
@@ -135,7 +136,7 @@ pub fn run_on(
         .fault()
         .map(|(job, fault)| IoFault { part: jobs[job as usize].1.number_of(fault.part), ..fault });
     if let Some(checks) = &checks {
-        // Nothing is being written any more, and files are closed.
+        // Ends all writing and closes the files first.
         drop(pool);
         let verified = checks.read_back(rig, &jobs, measured.interrupted, watch)?;
         measured.interrupted |= verified.end == VerifyEnd::Interrupted;
@@ -144,23 +145,23 @@ pub fn run_on(
     Ok(measured)
 }
 
-/// A search with what the machine did meanwhile.
+/// A search, with what the machine did during it.
 #[derive(Debug)]
 pub struct Searched {
     pub found: SearchOutcome,
-    /// What the devices did over the whole search.
+    /// Totals of the devices over the whole search.
     pub physical: Option<Physical>,
-    /// When it began, RFC 3339 in UTC; `None` beside a simulated target, whose time is its own.
+    /// Start time, RFC 3339 in UTC; `None` for a simulated target, which has its own time.
     pub began: Option<String>,
-    /// The machine over the whole search; empty beside a simulated target.
+    /// The machine over the whole search; empty for a simulated target.
     pub system: Vec<SystemPoint>,
     pub caveats: Vec<Caveat>,
 }
 
-/// Searches the capacity of a target that is ready.
+/// Searches for the capacity of a prepared target.
 ///
 /// # Errors
-/// Where a worker cannot be made or its engine fails.
+/// A worker cannot be started, or its engine fails.
 pub fn find(
     rig: &Rig,
     load: &Load,
@@ -187,7 +188,7 @@ pub fn find(
         None => search::find(pool.as_mut(), plan, watch),
         Some(_) => search::find_open(pool.as_mut(), plan, watch),
     })?;
-    // Read while the workers are there: the kernel forgets what a thread waited when it ends.
+    // Read before the workers end: the kernel then forgets how long a thread waited.
     let after = sampler.as_mut().map(Sampler::mark).transpose()?;
     pool.stop()?;
     let mut facts: Vec<Fact> = caveats::fallbacks(pool.fallbacks()).collect();
@@ -222,7 +223,7 @@ pub fn find(
     Ok(Searched { found, physical, began, system, caveats })
 }
 
-/// Facts about what a search found.
+/// Returns the facts about the result of a search.
 fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<Fact> {
     let mut facts = Vec::new();
     facts.extend(process_pauses::fact(&found.pauses, rig.via().is_some(), found.measured_seconds));
@@ -240,9 +241,9 @@ fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<F
     facts
 }
 
-/// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
-/// thousands of them would wait for arrivals that never come so thick. Or as many as fio can have, or as
-/// there is memory and threads for.
+/// Returns the plan with `max_depth` reduced to what is possible. In an open loop with a
+/// synchronous engine each outstanding I/O needs a thread, and arrivals are never dense enough for
+/// thousands of them. fio, memory, and the number of threads set further limits.
 fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     let mut plan = plan.clone();
     if rig.via().is_some() {
@@ -257,7 +258,7 @@ fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     plan
 }
 
-/// Caveats of a measured step that ran on these regions.
+/// Returns the caveats of a measured step that ran on these regions.
 #[must_use]
 pub fn step_caveats(
     rig: &Rig,
@@ -293,7 +294,7 @@ pub fn step_caveats(
     caveats
 }
 
-/// Why nothing came of a step, where more is known than its figures say.
+/// Returns why nothing completed in a step, if more is known than its figures show.
 fn why_nothing(rig: &Rig, measured: &Measured) -> Option<NothingWhy> {
     if measured.failed_before > 0 {
         return Some(NothingWhy::FailedBefore);
@@ -302,7 +303,8 @@ fn why_nothing(rig: &Rig, measured: &Measured) -> Option<NothingWhy> {
     via_fio.then_some(NothingWhy::NoneReported)
 }
 
-/// Why a measurement holds less than was requested: the user, or the room on a disk.
+/// Returns the caveat of a measurement that ended early: the user ended it, or a disk ran out of
+/// room.
 #[must_use]
 pub fn ended_early(rig: &Rig) -> Caveat {
     let reason = rig.stopped_by().map(str::to_owned);
@@ -314,7 +316,7 @@ fn part_path(rig: &Rig, fault: Option<&IoFault>) -> String {
     path.map_or_else(|| rig.text().to_owned(), |path| path.display().to_string())
 }
 
-/// Watches the machine beside a real target.
+/// Samples the machine while a real target is measured.
 fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
     if rig.is_simulated() {
         return Ok(None);
@@ -322,7 +324,7 @@ fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
     Ok(Some(Sampler::start(&rig.devices()?, rig.cadence())?))
 }
 
-/// Where the run takes place.
+/// Returns the environment of the run.
 #[must_use]
 pub fn environment(rig: &Rig) -> Environment {
     environment_on(match (rig.via(), rig.is_simulated()) {
@@ -332,13 +334,13 @@ pub fn environment(rig: &Rig) -> Environment {
     })
 }
 
-/// The clock that measures what is not simulated.
+/// Returns the name of the clock that measures real targets.
 #[must_use]
 pub fn real_clock() -> &'static str {
     Clock::get().name()
 }
 
-/// This machine, with the clock that measured.
+/// Returns the environment with the name of the measuring clock.
 #[must_use]
 pub fn environment_on(clock: &str) -> Environment {
     Environment { iogauge: env!("CARGO_PKG_VERSION").to_owned(), ..machine::environment(clock) }

@@ -1,5 +1,5 @@
-//! Makes a target measurable: writes every block once, at device speed, and reports the speed of
-//! first writes from that of rewrites.
+//! Prepares a target: writes every block once, at device speed, and compares the speed of first
+//! writes with that of rewrites.
 
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
@@ -14,30 +14,30 @@ use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern, SyncMode};
 use std::sync::Arc;
 
-/// Large enough for every device to run at its sequential speed.
+/// Large enough for the sequential bandwidth of every device.
 const BLOCK_BYTES: u64 = 1 << 20;
 const DEPTH: u32 = 16;
-/// Each part is written by one job for whole blocks and one for the rest.
+/// Each part is written by one job for whole blocks and one for the remainder.
 const JOBS_PER_PART: u32 = 2;
-/// Progress is made durable this often, so that a killed prefill loses little.
+/// Interval at which progress is made durable, so that a killed prefill loses little.
 const CHECKPOINT_NS: u64 = 2_000_000_000;
-/// Rewriting for comparison ends after this much time or data.
+/// The rewrite for comparison ends after this much time or data.
 const REWRITE_NS: u64 = 1_500_000_000;
 const REWRITE_BYTES: u64 = 1 << 30;
 
-/// What preparing did.
+/// What the preparation did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prepared {
-    /// Bytes written for the first time; 0 where the target was ready.
+    /// Bytes written for the first time; 0 if the target was ready.
     pub written_bytes: u64,
     /// Speed of the first write, in bytes per second.
     pub first_write_bytes_per_sec: f64,
-    /// Speed of writing the same blocks again; `None` where it was not measured.
+    /// Speed of writing the same blocks again; `None` if it was not measured.
     pub rewrite_bytes_per_sec: Option<f64>,
 }
 
 impl Prepared {
-    /// How much faster rewrites run than first writes; `None` where not measured.
+    /// Returns how many times faster rewrites are than first writes; `None` if not measured.
     #[must_use]
     pub fn rewrite_ratio(&self) -> Option<f64> {
         let first = self.first_write_bytes_per_sec;
@@ -45,19 +45,19 @@ impl Prepared {
     }
 }
 
-/// Locks the target and writes what is missing of it. Several parts are written at the same time.
-/// Nothing happens where every block is written already, nor to block devices that a rig keeps fresh.
+/// Locks the target and writes the missing blocks, several parts at the same time. Does nothing if
+/// every block is written already, and does not prefill block devices that the rig keeps fresh.
 ///
 /// # Errors
-/// Where the guards allow no writing, the disk has no room, or a write fails. A disk that fills up
-/// gets its room back.
+/// The guards allow no writing, the disk has no room, or a write fails. If the disk fills up, the
+/// written room is released.
 pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
     let keeps_fresh = rig.keeps_devices_fresh();
     let wants_fill = |part: &Part| !(keeps_fresh && part.kind == PartKind::BlockDevice);
     prepare_parts(rig, &wants_fill, watch)
 }
 
-/// As [`prepare`], of files that iogauge makes or made alone: others are used as they are.
+/// As [`prepare`], but only for files that iogauge makes or made. Others are used as they are.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -77,7 +77,7 @@ fn prepare_parts(
     let Some((target, roots)) = rig.target_mut() else { return Ok(done) };
     let mut fills = Vec::new();
     for part in target.parts.iter_mut().filter(|part| wants_fill(part)) {
-        // Reading what may not be written is a matter for a caveat.
+        // Reading from a part that may not be written leads to a caveat, not to an error.
         if let PrefillNeed::From { .. } = need(part)?
             && let Some(prefill) = Prefill::begin(part, roots)?
         {
@@ -103,13 +103,13 @@ fn fill(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepa
     pool.hurry_when(watch.interrupt.flag());
     let outcome = write_all(&mut pool, fills, total_bytes, watch);
     let fault = pool.fault();
-    // Descriptors are closed before a file is removed.
+    // Closes the descriptors before a file is removed.
     drop(pool);
     if let Some((job, fault)) = fault {
         return Err(failed(fills, job / JOBS_PER_PART, fault));
     }
     if let Err(LabError::Target(TargetError::ReserveReached { .. })) = &outcome {
-        // Others filled the disk beside this prefill, which gives its room back.
+        // Other writers filled the disk during the prefill, so it releases its room.
         for (_, prefill) in fills.drain(..) {
             prefill.abandon()?;
         }
@@ -124,7 +124,7 @@ fn fill(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepa
     })
 }
 
-/// Drives the pool to the end of its quota, keeping marker and status up to date.
+/// Runs the pool until its quota is written, and keeps marker and status up to date.
 fn write_all(
     pool: &mut ThreadPool,
     fills: &mut [(Part, Prefill)],
@@ -157,14 +157,15 @@ fn write_all(
     Ok(())
 }
 
-/// Notes how far each part is for certain: everything issued so far but what may be outstanding.
+/// Records how far each part is certainly written: everything issued so far, except I/Os that may
+/// be outstanding.
 fn checkpoint(pool: &ThreadPool, fills: &mut [(Part, Prefill)]) -> Result<(), LabError> {
     for (index, (_, prefill)) in fills.iter_mut().enumerate() {
         let of_this_part = pool.controls().iter().filter(|h| h.job / JOBS_PER_PART == index as u32);
         let bytes: u64 = of_this_part
             .map(|h| h.control.live.bytes.load(std::sync::atomic::Ordering::Relaxed))
             .sum();
-        // Completions come in any order, but no further apart than the depth.
+        // Completions arrive in any order, but no further apart than the queue depth.
         let certain = bytes.saturating_sub(u64::from(DEPTH) * BLOCK_BYTES * 2);
         if certain > 0 {
             prefill.progress(prefill.range().start + certain)?;
@@ -188,8 +189,8 @@ fn report(done_bytes: u64, total_bytes: u64, elapsed_ns: u64, watch: &mut Watch<
     });
 }
 
-/// Two jobs for each part: its whole blocks, and the rest that is shorter than a block. With
-/// `most_bytes` only the beginning of each part, and no rests.
+/// Returns two jobs for each part: its whole blocks, and the remainder shorter than a block. With
+/// `most_bytes`, only the beginning of each part, without remainders.
 fn jobs(fills: &[(Part, Prefill)], most_bytes: Option<u64>) -> Result<Vec<PoolJob>, LabError> {
     let engine = if engine::probe(EngineKind::IoUring).is_ok() {
         EngineKind::IoUring
@@ -200,8 +201,8 @@ fn jobs(fills: &[(Part, Prefill)], most_bytes: Option<u64>) -> Result<Vec<PoolJo
     for (index, (part, prefill)) in fills.iter().enumerate() {
         let range = prefill.range();
         let len = (range.end - range.start).min(most_bytes.unwrap_or(u64::MAX));
-        // Block sizes of a misaligned start would be refused by the device; the marker keeps
-        // progress in whole blocks.
+        // The device would refuse blocks with a misaligned start; the marker keeps progress in
+        // whole blocks.
         let whole = len - len % BLOCK_BYTES;
         for (offset, size, block) in
             [(0, whole, BLOCK_BYTES), (whole, len - whole, (len - whole).max(512))]
@@ -219,7 +220,7 @@ fn jobs(fills: &[(Part, Prefill)], most_bytes: Option<u64>) -> Result<Vec<PoolJo
             let mode = OpenMode { write: true, direct: load.direct, sync: SyncMode::None };
             let files = Arc::new(vec![part.open(mode)?.fd]);
             let base_bytes = part.base_bytes + range.start + offset;
-            // A job of no I/Os still needs a stretch to stand on.
+            // A job without I/Os still needs an extent.
             let extents = vec![Extent { base_bytes, size_bytes: size.max(block) }];
             jobs.push(PoolJob { load, files, extents });
         }
@@ -231,13 +232,13 @@ fn supports_direct(part: &Part) -> bool {
     part.open(OpenMode { write: true, direct: true, sync: SyncMode::None }).is_ok()
 }
 
-/// Writes the beginning of each part again, for a moment: a thin or snapshotted device allocates
-/// on the first write and not on the second.
+/// Briefly rewrites the beginning of each part: a thin or snapshotted device allocates on the first
+/// write but not on the second.
 fn rewrite(fills: &mut [(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Option<f64>, LabError> {
     let most = REWRITE_BYTES / fills.len().max(1) as u64;
     let most = most - most % BLOCK_BYTES;
     if fills.iter().any(|(_, p)| p.range().end - p.range().start < 64 * BLOCK_BYTES) {
-        // Too little for a speed.
+        // Too little data to measure a speed.
         return Ok(None);
     }
     let mut pool = ThreadPool::start(jobs(fills, Some(most))?, DEPTH)?;
@@ -256,7 +257,7 @@ fn rewrite(fills: &mut [(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Optio
     Ok((bytes > 0).then(|| bytes as f64 * 1e9 / elapsed_ns.max(1) as f64))
 }
 
-/// The error for a write that failed; a full disk gets its room back.
+/// Returns the error of a failed write. On a full disk, releases the written room.
 fn failed(fills: &mut Vec<(Part, Prefill)>, part: u32, fault: IoFault) -> LabError {
     let source = std::io::Error::from_raw_os_error(fault.errno);
     if source.kind() == std::io::ErrorKind::StorageFull {

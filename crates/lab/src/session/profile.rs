@@ -1,4 +1,4 @@
-//! The system over time: alone, or how often it is looked at beside a load.
+//! The system over time: recorded alone, or sampled during a load.
 
 use crate::caveats;
 use crate::error::LabError;
@@ -11,50 +11,49 @@ use iogauge_model::result::{Physical, SystemPoint};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// Time between two samples of the machine beside a load, where nothing else is asked for.
+/// Default time between two samples of the machine during a load.
 pub const CADENCE: Duration = Duration::from_millis(500);
 
-/// Cadences that can be asked for: below them the processors' ticks of 10 ms are too coarse for shares,
-/// above them nothing of a run would be seen.
+/// Allowed cadences. Below, the kernel's 10 ms ticks of processor time are too coarse for
+/// percentages; above, a run would have too few samples.
 pub const CADENCES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 
-/// Longest time between two looks at the interrupt.
+/// Longest time between two checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is to be recorded.
+/// What to record.
 #[derive(Debug, Clone)]
 pub struct ProfilePlan {
-    /// Devices that are watched.
+    /// The watched devices.
     pub devices: DeviceTree,
     /// Time between two samples.
     pub cadence: Duration,
-    /// How long; `None` until the interrupt.
+    /// Duration; `None` until the interrupt.
     pub length: Option<Duration>,
 }
 
 /// A record of the system.
 #[derive(Debug)]
 pub struct Profiled {
-    /// When it began.
     pub began: UtcTime,
-    /// Time recorded, in seconds.
+    /// Recorded time, in seconds.
     pub seconds: f64,
     /// The machine over time.
     pub points: Vec<SystemPoint>,
-    /// What the devices did; `None` where there are none, or they went away.
+    /// Totals of the devices; `None` if there are none, or a device disappeared.
     pub physical: Option<Physical>,
-    /// True where it ended before its time.
+    /// True if the user ended it early.
     pub interrupted: bool,
-    /// Why it had to end.
+    /// The fault that ended it.
     pub fault: Option<String>,
     pub caveats: Vec<Caveat>,
 }
 
-/// Records the system until the time is up, the interrupt, or a device that goes away: what was recorded
-/// until then is kept.
+/// Records the system until the time is up, an interrupt, or the loss of a device. Keeps what was
+/// recorded until then.
 ///
 /// # Errors
-/// Where the machine's counters cannot be read at the beginning.
+/// The machine's counters cannot be read at the beginning.
 pub fn record(plan: &ProfilePlan, watch: &mut Watch<'_>) -> Result<Profiled, LabError> {
     let mut sampler = Sampler::start(&plan.devices, plan.cadence)?;
     let before = sampler.begin().clone();

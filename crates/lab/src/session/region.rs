@@ -1,25 +1,25 @@
-//! The part of a target that a job works on.
+//! The part of a target that a job uses.
 
 use iogauge_io::targets::{Part, Target};
 use iogauge_model::Step;
 use iogauge_model::load::Load;
 
-/// What of a target a job does its I/O on.
+/// Where on a target a job does its I/O.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Region {
-    /// All of it.
+    /// The whole target.
     All,
     /// These parts, by their number from 0.
     Parts(Vec<usize>),
-    /// No part: engine null pretends that there are so many bytes.
+    /// No part: engine null pretends to have this many bytes.
     Nothing {
-        /// Bytes.
         size_bytes: u64,
     },
 }
 
 impl Region {
-    /// The loads of a step with the region of each: all of the target for those behind the last.
+    /// Returns the workloads of a step with the region of each. Those after the last region use the
+    /// whole target.
     pub(crate) fn of_jobs(step: &Step, regions: &[Self]) -> Vec<(Load, Self)> {
         let regions = regions.iter().cloned().chain(std::iter::repeat(Self::All));
         step.jobs.iter().map(|job| job.load.clone()).zip(regions).collect()
@@ -35,7 +35,7 @@ impl Region {
         }
     }
 
-    /// The target's numbers of its parts.
+    /// Returns the target's numbers of the region's parts.
     pub(crate) fn numbers(&self, target: &Target) -> Vec<usize> {
         let all = target.parts.len();
         match self {
@@ -45,7 +45,7 @@ impl Region {
         }
     }
 
-    /// The target's number of a part of this region.
+    /// Returns the target's number of a part of this region.
     pub(crate) fn number_of(&self, part: u32) -> u32 {
         match self {
             Self::Parts(numbers) => {

@@ -1,4 +1,4 @@
-//! The room that stays free, looked at while a load writes files that may take more of it.
+//! Checks the free-space reserve while a load writes files that may take more room.
 
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -10,21 +10,21 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a look may take that is under way at the end. One at a file system that does not answer must not hold
-/// up the result: that thread is left behind.
+/// How long to wait at the end for a check under way. A file system that does not respond must not
+/// delay the result, so that thread is left behind.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A thread that looks again and again, until it has seen enough or this goes, however that comes.
+/// A thread that repeats a check until the check ends it or this value is dropped.
 struct Lookout {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Lookout {
-    /// Looks until `look` returns false.
+    /// Repeats `look` until it returns false.
     fn start(mut look: impl FnMut() -> bool + Send + 'static) -> Result<Self, WorkerError> {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
@@ -50,16 +50,16 @@ impl Drop for Lookout {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        // A look that panicked was reported by the panic itself, and measured nothing.
+        // A panic has been reported already, and the thread has no result.
         let _ = thread.join();
     }
 }
 
-/// Measures, and ends that as an interrupt does before less is free on a disk than has to stay free.
-/// [`Rig::stopped_by`] then says so.
+/// Runs `work`, and interrupts it before a disk has less free space than its reserve.
+/// [`Rig::stopped_by`] then returns the reason.
 ///
 /// # Errors
-/// Those of the work, and where a file cannot be looked at.
+/// Those of `work`, or a file cannot be inspected.
 pub(crate) fn watched<T>(
     rig: &Rig,
     watch: &mut Watch<'_>,
@@ -115,7 +115,7 @@ mod tests {
             never.recv().is_ok()
         });
         looked.recv().unwrap();
-        // It would wait for good here.
+        // Without the timeout this would wait forever.
         drop(lookout);
         drop(ends);
     }

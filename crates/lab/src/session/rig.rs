@@ -1,4 +1,4 @@
-//! A target with everything that is needed to put loads on it.
+//! A target with everything needed to run workloads on it.
 
 use crate::caveats::surroundings;
 use crate::error::LabError;
@@ -25,19 +25,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A simulated device that takes as long for one I/O stands for a disk that turns.
+/// A simulated device with at least this service time represents a rotating disk.
 const SERVICE_OF_DISKS_NS: u64 = 2_000_000;
 
-/// What loads are put on.
+/// What workloads run on.
 #[derive(Debug)]
 enum Medium {
-    /// Files and devices.
     Real(Target),
-    /// A device in virtual time, which each pool finds as the last one left it.
+    /// A device in virtual time. Each pool continues with the state that the last one left.
     Simulated(DeviceSlot),
 }
 
-/// A target that the guards let pass, ready to be prepared and measured.
+/// A target that passed the guards, ready to be prepared and measured.
 #[derive(Debug)]
 pub struct Rig {
     /// TARGET as typed.
@@ -47,20 +46,20 @@ pub struct Rig {
     roots: Roots,
     /// Does the I/O instead of workers of this process.
     via: Option<FioBinary>,
-    /// What it does instead of the loads that are put on the target.
+    /// A job that fio runs instead of the given workloads.
     foreign: Option<ForeignJob>,
-    /// True where block devices are measured as they were left.
+    /// True if block devices are measured without a prefill.
     fresh_devices: bool,
-    /// Time between two samples of the machine beside the load.
+    /// Time between two samples of the machine during a load.
     cadence: Duration,
-    /// Why a measurement on it was stopped.
+    /// Why a measurement was stopped.
     stopped: OnceLock<String>,
     /// The command whose result has the caveats.
     command: Command,
 }
 
-/// A mistyped directory or device must not become a test file somewhere else: a file of a name of
-/// its own is made only where its size is given.
+/// Checks that a path exists or that a size is given. A mistyped directory or device must not
+/// become a test file somewhere else, so a named file is made only with an explicit size.
 pub(crate) fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetError> {
     let error = path.symlink_metadata().err().map(|error| error.kind());
     let under_a_file = error == Some(ErrorKind::NotADirectory);
@@ -81,10 +80,10 @@ pub(crate) fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetE
 }
 
 impl Rig {
-    /// Finds the target out and lets the guards judge what is intended. Changes nothing.
+    /// Identifies the target and lets the guards judge the intent. Changes nothing.
     ///
     /// # Errors
-    /// Where the target cannot be read as one, does not exist, or is refused.
+    /// The target is malformed, does not exist, or is refused.
     pub fn open(text: &str, intent: Intent) -> Result<Self, LabError> {
         let roots = Roots::default();
         let medium = match text.parse::<TargetSpec>()? {
@@ -100,8 +99,8 @@ impl Rig {
         Ok(Self::of(text, medium, intent, roots))
     }
 
-    /// Finds out what these files and devices are and lets the guards judge what is intended with
-    /// each. Without any the target has no parts, and only loads of engine null can run on it.
+    /// Identifies these files and devices and lets the guards judge the intent of each. Without
+    /// any, the target has no parts, and only workloads of engine null can run on it.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -130,51 +129,51 @@ impl Rig {
         Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence, stopped, command }
     }
 
-    /// From now on the machine is sampled so often beside loads on a real target.
+    /// Sets the cadence at which the machine is sampled during loads on a real target.
     pub fn sample_every(&mut self, cadence: Duration) {
         self.cadence = cadence;
     }
 
-    /// Why a measurement was stopped without an interrupt of the user.
+    /// Returns why a measurement was stopped, if not by the user.
     pub(crate) fn stopped_by(&self) -> Option<&str> {
         self.stopped.get().map(String::as_str)
     }
 
     pub(crate) fn stop_because(&self, reason: String) {
-        // The first reason is the one.
+        // Only the first reason counts.
         let _ = self.stopped.set(reason);
     }
 
-    /// Time between two samples of the machine.
+    /// Returns the time between two samples of the machine.
     #[must_use]
     pub fn cadence(&self) -> Duration {
         self.cadence
     }
 
-    /// From now on block devices are not prefilled, and what is on them raises no caveat: who
-    /// measures writes them first.
+    /// Turns off the prefill of block devices and the caveats about their contents: the caller
+    /// writes them before it measures.
     pub fn keep_devices_fresh(&mut self) {
         self.fresh_devices = true;
     }
 
-    /// True where block devices are not prefilled.
+    /// Returns true if block devices are not prefilled.
     pub(crate) fn keeps_devices_fresh(&self) -> bool {
         self.fresh_devices
     }
 
-    /// TARGET as typed.
+    /// Returns TARGET as typed.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What was intended when the target was opened.
+    /// Returns the intent with which the target was opened.
     #[must_use]
     pub fn intent(&self) -> &Intent {
         &self.intent
     }
 
-    /// True where nothing real is measured.
+    /// Returns true if the target is a simulated device.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(self.medium, Medium::Simulated(_))
@@ -187,7 +186,7 @@ impl Rig {
         }
     }
 
-    /// The real target, where there is one.
+    /// Returns the target, unless it is simulated.
     #[must_use]
     pub fn target(&self) -> Option<&Target> {
         match &self.medium {
@@ -196,19 +195,19 @@ impl Rig {
         }
     }
 
-    /// The files and devices; none for a simulated one.
+    /// Returns the files and devices; none for a simulated target.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         self.target().map_or(&[], |target| &target.parts)
     }
 
-    /// Paths of the files and devices; empty for a simulated one.
+    /// Returns the paths of the files and devices; empty for a simulated target.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         self.parts().iter().map(|part| part.path.clone()).collect()
     }
 
-    /// Usable bytes over all parts.
+    /// Returns the usable bytes over all parts.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         match &self.medium {
@@ -217,11 +216,11 @@ impl Rig {
         }
     }
 
-    /// The engine to use: the one asked for, or the default of this target and kernel. A default
-    /// that cannot be had is a fact for a caveat.
+    /// Returns the engine to use: the requested one, or the default of this target and kernel. If
+    /// the usual default is not available, also returns a fact.
     ///
     /// # Errors
-    /// Where the engine asked for does not go with the target or the kernel.
+    /// The requested engine does not fit the target or the kernel.
     pub fn engine(
         &self,
         asked: Option<EngineKind>,
@@ -255,10 +254,10 @@ impl Rig {
         }
     }
 
-    /// From now on fio does the I/O.
+    /// Lets fio do the I/O from now on.
     ///
     /// # Errors
-    /// Where the target is nothing fio can reach.
+    /// fio cannot reach the target.
     pub fn go_via(&mut self, fio: FioBinary) -> Result<(), LabError> {
         if self.is_simulated() {
             return Err(LabError::Mismatch(format!(
@@ -271,7 +270,7 @@ impl Rig {
         Ok(())
     }
 
-    /// From now on fio does the I/O, and what it does is a job of its own: loads say only at which
+    /// Lets fio do the I/O from now on, with a job of its own. Workloads then only set the queue
     /// depth.
     ///
     /// # Errors
@@ -282,28 +281,27 @@ impl Rig {
         Ok(())
     }
 
-    /// The job that fio does whatever the load, where there is one.
+    /// Returns the job that fio runs whatever the workload, if there is one.
     #[must_use]
     pub fn foreign(&self) -> Option<&ForeignJob> {
         self.foreign.as_ref()
     }
 
-    /// From now on workers of this process do the I/O.
+    /// Lets workers of this process do the I/O from now on.
     pub fn go_alone(&mut self) {
         self.via = None;
     }
 
-    /// The fio that does the I/O, where one does.
+    /// Returns the fio that does the I/O, if there is one.
     #[must_use]
     pub fn via(&self) -> Option<&FioBinary> {
         self.via.as_ref()
     }
 
-    /// Starts what does the I/O of a load, until it is stopped. The depth may later rise to
-    /// `max_depth`.
+    /// Starts the worker pool for a workload. The queue depth may later rise to `max_depth`.
     ///
     /// # Errors
-    /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
+    /// A workload does not fit the target, a file cannot be opened, or a worker cannot be started.
     pub fn pool(&self, load: &Load, max_depth: u32) -> Result<Box<dyn WorkerPool>, LabError> {
         if let (Some(fio), Some(job)) = (&self.via, &self.foreign) {
             let handed = fio_pool::handed_to_job(self.parts(), &job.jobs, &job.paths)?;
@@ -317,7 +315,7 @@ impl Rig {
         self.pool_on(&[(load.clone(), Region::All)], max_depth)
     }
 
-    /// Starts what does the I/O of a step, each job on its own region.
+    /// Starts the worker pool for a step, each job on its own region.
     ///
     /// # Errors
     /// As [`Self::pool`].
@@ -354,7 +352,7 @@ impl Rig {
         }
     }
 
-    /// A load on all of the simulated device.
+    /// Returns a workload on the whole simulated device.
     fn simulated_job(&self, load: &Load) -> PoolJob {
         let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
         PoolJob { load: load.clone(), files: Files::default(), extents }
@@ -384,10 +382,10 @@ impl Rig {
         Ok(Box::new(ThreadPool::start_verified(jobs, max_depth)?))
     }
 
-    /// Whether the target keeps what is written to it.
+    /// Checks that the target keeps written data.
     ///
     /// # Errors
-    /// A simulated device that does not, with what would be right.
+    /// A simulated device that does not, with a hint.
     pub(crate) fn check_keeps_data(&self) -> Result<(), LabError> {
         match &self.medium {
             Medium::Simulated(slot) if !slot.spec().keep_data => Err(LabError::Mismatch(format!(
@@ -399,7 +397,8 @@ impl Rig {
         }
     }
 
-    /// Number and usable stretch of each part of a region; a simulated target is one part.
+    /// Returns the number and usable extent of each part of a region. A simulated target is one
+    /// part.
     pub(crate) fn extents_on(&self, region: &Region) -> Vec<(u32, Extent)> {
         let Medium::Real(target) = &self.medium else {
             return vec![(0, Extent { base_bytes: 0, size_bytes: self.size_bytes() })];
@@ -408,7 +407,7 @@ impl Rig {
         parts.map(|(index, part)| (region.number_of(index as u32), extent(&part))).collect()
     }
 
-    /// The files of a load, open for reading alone.
+    /// Opens the files of a workload read-only.
     pub(crate) fn files_to_read(&self, load: &Load, region: &Region) -> Result<Files, LabError> {
         let Medium::Real(target) = &self.medium else { return Ok(Files::default()) };
         let mode = OpenMode::reading(engine::is_direct(load));
@@ -417,26 +416,26 @@ impl Rig {
         Ok(Arc::new(files.collect::<Result<Vec<_>, LabError>>()?))
     }
 
-    /// The devices under the target; empty for simulated and memory-backed ones, and where sysfs does
-    /// not show them.
+    /// Returns the devices under the target; empty for simulated and memory-backed ones, and if
+    /// sysfs does not show them.
     ///
     /// # Errors
-    /// Where the kernel's device tree cannot be read.
+    /// The kernel's device tree cannot be read.
     pub fn devices(&self) -> Result<DeviceTree, LabError> {
-        // A test file yet to be made lies on the devices of its directory.
+        // A test file that does not exist yet will be on the devices of its directory.
         let there = self.paths().into_iter().map(|path| match path.parent() {
             Some(parent) if !path.exists() => parent.to_owned(),
             _ => path,
         });
         match DeviceTree::under_all(there) {
-            // Counters are missing in the result, which is no reason to have none.
+            // The result then has no device counters, which is better than no result.
             Err(SystemError::UnknownDevice { .. }) => Ok(DeviceTree::default()),
             tree => Ok(tree?),
         }
     }
 
-    /// The limit of a search of the target that was given none: that of disks where one turns under it. A
-    /// virtual disk does not report it, whatever its queue says.
+    /// Returns the default limit of a search on this target: that for disks if a disk under it
+    /// rotates. A virtual disk is not trusted to report this, whatever its queue attributes say.
     #[must_use]
     pub fn usual_limit(&self) -> Limit {
         let turns = |name: &str| {
@@ -454,10 +453,10 @@ impl Rig {
         if is_disk { Limit::USUAL_OF_DISKS } else { Limit::USUAL }
     }
 
-    /// Facts that show before a run on a region.
+    /// Returns the facts that are known before a run on a region.
     ///
     /// # Errors
-    /// Where a part cannot be looked at.
+    /// A part cannot be inspected.
     pub fn facts_on(&self, load: &Load, region: &Region) -> Result<Vec<Fact>, LabError> {
         let mut facts = match &self.medium {
             Medium::Simulated(_) => vec![TargetFact::Simulated.into()],
@@ -476,24 +475,24 @@ impl Rig {
         Ok(facts)
     }
 
-    /// From now on caveats are those of this command.
+    /// Sets the command that caveats refer to.
     pub fn set_command(&mut self, command: Command) {
         self.command = command;
     }
 
-    /// The command whose result has the caveats.
+    /// Returns the command whose result has the caveats.
     #[must_use]
     pub fn command(&self) -> Command {
         self.command
     }
 
-    /// Caveats of facts, in the words of the command.
+    /// Turns facts into caveats, worded for the command.
     #[must_use]
     pub fn caveats(&self, facts: impl IntoIterator<Item = Fact>) -> Vec<Caveat> {
         self.command.caveats(facts)
     }
 
-    /// The target for a document.
+    /// Returns the target for a document.
     #[must_use]
     pub fn describe(&self) -> TargetFacts {
         let name = self.text.clone();
@@ -517,7 +516,7 @@ impl Rig {
     }
 }
 
-/// The engine that measures where none is typed, with a fact for a caveat where it is the second best.
+/// Returns the default engine, with a fact if it is only the second choice.
 pub(crate) fn default_engine() -> (EngineKind, Option<Fact>) {
     let Err(source) = engine::probe(EngineKind::IoUring) else {
         return (EngineKind::IoUring, None);
@@ -528,7 +527,7 @@ pub(crate) fn default_engine() -> (EngineKind, Option<Fact>) {
     (instead, Some(MachineFact::EngineRefused { reason, engine }.into()))
 }
 
-/// Facts that show before a load runs on parts that lie on these devices.
+/// Returns the facts that are known before a workload runs on parts on these devices.
 pub(crate) fn facts_before(
     parts: &[Part],
     load: &Load,
@@ -549,7 +548,7 @@ pub(crate) fn facts_before(
     Ok(facts)
 }
 
-/// True where reads of a file of another user update its access time.
+/// Returns true if reads update the file's access time, because the file belongs to another user.
 fn updates_access_time(part: &Part, direct: bool) -> Result<bool, LabError> {
     match part.open(OpenMode::reading(direct)) {
         Ok(opened) => Ok(opened.atime_fallback),
@@ -575,7 +574,7 @@ fn extent(part: &Part) -> Extent {
     Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes }
 }
 
-/// One descriptor for each part, opened as the load wants it.
+/// Opens one descriptor for each part, as the workload needs it.
 fn open_parts(parts: &[Part], load: &Load) -> Result<Files, LabError> {
     let mode = OpenMode {
         write: load.writes(),

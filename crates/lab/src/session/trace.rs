@@ -1,4 +1,4 @@
-//! The block layer, traced beside a load.
+//! Traces the block layer during a load.
 
 use crate::error::LabError;
 use crate::observe::Decision;
@@ -14,15 +14,16 @@ use iogauge_model::result::{
 };
 use std::time::Duration;
 
-/// Requests and I/Os stand one for one where they differ by no more than this share of them, and by
-/// those that were under way as the window began and ended.
+/// Requests correspond to I/Os one to one if their numbers differ by at most this share, plus the
+/// I/Os in flight at the begin and end of the window.
 const ALIKE_SHARE: f64 = 0.02;
-/// The device cannot take longer for an I/O than the I/O takes, but for what two clocks differ by.
+/// The device cannot take longer for an I/O than the I/O itself takes, except for the difference
+/// between two clocks.
 const LONGER_SHARE: f64 = 0.02;
-/// From this share of the requests on, an unknown begin is a fact for a caveat.
+/// Share of requests with an unknown begin that becomes a caveat.
 const UNMATCHED_SHARE: f64 = 0.01;
 
-/// What of a window stands beside its trace.
+/// A window's trace, with its setting and facts.
 #[derive(Debug)]
 struct Traced {
     place: Setting,
@@ -30,21 +31,21 @@ struct Traced {
     facts: Vec<ToolFact>,
 }
 
-/// A tracer with what it saw, or the reason why there is none.
+/// A tracer and its windows, or the reason why there is none.
 #[derive(Debug)]
 pub struct Tracing {
     tracer: Option<Tracer>,
     fault: Option<TraceError>,
-    /// The last window of each place.
+    /// The last window of each setting.
     windows: Vec<Traced>,
 }
 
 impl Tracing {
-    /// Starts tracing the devices under a target, which takes a second or so. Where that cannot be,
-    /// the reason becomes a caveat of what is measured.
+    /// Starts tracing the devices under a target, which takes about a second. If tracing is
+    /// impossible, the reason becomes a caveat of the measurement.
     ///
     /// # Errors
-    /// Where the kernel's device tree cannot be read.
+    /// The kernel's device tree cannot be read.
     pub fn start(rig: &Rig, interrupt: &Interrupt) -> Result<Self, LabError> {
         let (tracer, fault) = match Tracer::start(&rig.devices()?, &|| interrupt.is_set()) {
             Ok(tracer) => (Some(tracer), None),
@@ -78,8 +79,8 @@ impl Tracing {
         self.fault = Some(fault);
     }
 
-    /// Puts the trace of the step that was just measured into its result, and returns what has to be
-    /// known of it.
+    /// Puts the trace of the step that was just measured into its result, and returns the facts
+    /// about it.
     pub fn of_step(&mut self, step: &mut StepResult) -> Vec<Fact> {
         let last = self.windows.pop();
         self.windows.clear();
@@ -88,7 +89,7 @@ impl Tracing {
         facts
     }
 
-    /// The trace of the last window at the place of an answer, with what has to be known of it.
+    /// Returns the trace of the last window at the setting of an answer, and the facts about it.
     pub fn of_answer(&mut self, answer: &Answer) -> (Option<Box<BlockTrace>>, Vec<Fact>) {
         let place = Setting { queue_depth: answer.queue_depth, rate_iops: answer.rate_iops };
         let at = self.windows.iter().position(|traced| traced.place == place);
@@ -110,7 +111,7 @@ impl Tracing {
     }
 }
 
-/// What a load asked for in one direction, and what it got.
+/// The I/Os of a workload in one direction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     ios: u64,
@@ -123,7 +124,8 @@ impl Asked {
         Self { ios: tally.ios(), bytes: tally.bytes, mean_ns: tally.service.mean_ns() }
     }
 
-    /// The mean time of an I/O beside the device's, summed over all.
+    /// Returns the mean time of an I/O and the device's mean share of it, given the device's total
+    /// time.
     fn beside(self, device_time_ns: f64) -> IoTime {
         let device_ns = device_time_ns / self.ios.max(1) as f64;
         IoTime { ios: self.ios, mean_ns: self.mean_ns, device_ns }
@@ -137,14 +139,15 @@ struct Slack {
 }
 
 impl Slack {
-    /// True where two counts of things of `each` are the same, as far as is known.
+    /// Returns true if two counts, with `each` units per I/O, agree within the slack.
     fn are_alike(self, asked: f64, seen: f64, each: f64) -> bool {
         (asked - seen).abs() <= asked * ALIKE_SHARE + self.ios * each
     }
 }
 
-/// Enters the device's share of the time of I/Os where their requests correspond to them one to one; returns
-/// where they do not. The load requested reads, writes and syncs, and had so many outstanding.
+/// Sets the device's share of the I/O time in each direction whose requests correspond to I/Os one
+/// to one; returns the differences of the others. The workload's reads, writes and syncs are given,
+/// and its queue depth.
 fn compare(
     trace: &mut BlockTrace,
     [read, write, sync]: [Asked; 3],
@@ -152,9 +155,9 @@ fn compare(
 ) -> Vec<ToolFact> {
     let slack = Slack { ios: queue_depth.ceil() + 1.0 };
     let flush_ns = trace.flush.as_ref().map_or(0.0, TracedRequests::device_time_ns);
-    // Flushes that were not requested by themselves are part of the writes that are to be durable.
+    // Flushes without explicit syncs belong to the durable writes.
     let of_writes_ns = if sync.ios == 0 { flush_ns } else { 0.0 };
-    // The few writes of a journal are no caveat of a load that only reads.
+    // The few writes of a journal are no caveat for a read-only workload.
     let beside_bytes = (read.bytes + write.bytes) as f64 * ALIKE_SHARE;
     let mut facts = Vec::new();
     for (direction, asked, requests, more_ns) in
@@ -181,7 +184,7 @@ fn compare(
     facts
 }
 
-/// How the requests of a direction differ from its I/Os.
+/// Returns how the requests of a direction differ from its I/Os.
 fn differs(
     asked: Asked,
     requests: Option<&TracedRequests>,
@@ -200,7 +203,7 @@ fn differs(
     (!is_one_to_one).then(|| TraceDiffers::PerIo(seen.0.max(1.0) / ios))
 }
 
-/// Enters the share of the device, to which `more_ns` beside its requests belong, or says why there is none.
+/// Sets the device's share, including `more_ns` of other requests, or returns why there is none.
 fn give_share(asked: Asked, requests: &mut TracedRequests, more_ns: f64) -> Option<TraceDiffers> {
     if asked.ios == 0 {
         return None;
@@ -213,7 +216,7 @@ fn give_share(asked: Asked, requests: &mut TracedRequests, more_ns: f64) -> Opti
     None
 }
 
-/// An observer beside which windows are traced, where there is something to trace them with.
+/// An observer that also traces windows, if there is a tracer.
 pub struct Beside<'a> {
     observer: &'a mut dyn Observer,
     tracing: Option<&'a mut Tracing>,
@@ -226,7 +229,7 @@ impl std::fmt::Debug for Beside<'_> {
 }
 
 impl<'a> Beside<'a> {
-    /// The observer, with what traces beside it.
+    /// Combines an observer and a tracer.
     pub fn new(observer: &'a mut dyn Observer, tracing: Option<&'a mut Tracing>) -> Self {
         Self { observer, tracing }
     }
@@ -285,7 +288,7 @@ mod tests {
     use iogauge_model::caveat::Command;
     use iogauge_model::result::RequestSize;
 
-    /// So many requests of so many bytes, each of 100 µs.
+    /// Requests of one size, each of 100 µs.
     fn requests(requests: u64, bytes: u64) -> TracedRequests {
         let mut times = Histogram::new();
         times.record_n(100_000, requests);
@@ -372,7 +375,7 @@ mod tests {
             (share(&synced.write), share(&synced.flush)),
             (Some(100_000.0), Some(100_000.0))
         );
-        // One flush in ten belongs to no single sync.
+        // One flush for ten syncs matches no single sync.
         assert_eq!(share(&trace(10_000).0.flush), None);
     }
 

@@ -1,5 +1,5 @@
-//! Whether a step's data is what was written: the ledger its workers keep, and the reading back when
-//! they are done.
+//! Verification of a step's data: the ledger that its workers keep, and the read-back after they
+//! end.
 
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
@@ -15,27 +15,27 @@ use iogauge_model::result::{VerifyEnd, VerifyFinding, VerifyResult};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time that reads under way have to end once the user wants the end.
+/// Time for reads in flight to end after an interrupt.
 const MOST_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the jobs of a step need to verify.
+/// What the jobs of a step need to verify their data.
 #[derive(Debug)]
 pub(crate) struct Checks {
     findings: Arc<Findings>,
-    /// One for each job; `None` for those that do not.
+    /// One for each job; `None` for jobs that do not verify.
     pub(crate) jobs: Vec<Option<Arc<JobVerify>>>,
 }
 
-/// Whether the jobs of a step leave each other the data that one of them checks.
+/// Checks that no job of a step overwrites data that another one verifies.
 ///
 /// # Errors
-/// The first two jobs that do not.
+/// The first two jobs that conflict.
 pub fn check_together(rig: &Rig, step: &Step, regions: &[Region]) -> Result<(), LabError> {
     Checks::of(rig, &Region::of_jobs(step, regions)).map(drop)
 }
 
 impl Checks {
-    /// What these jobs need; `None` where none of them verifies.
+    /// Returns what these jobs need; `None` if none of them verifies.
     pub(crate) fn of(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Option<Self>, LabError> {
         if jobs.iter().all(|(load, _)| load.verify.is_none()) {
             return Ok(None);
@@ -53,8 +53,8 @@ impl Checks {
         Ok(Some(Self { findings, jobs }))
     }
 
-    /// Reads back what the jobs have written, where they want it, and returns what was found, in their
-    /// reads too. A step that was interrupted is not read back.
+    /// Reads back what the jobs have written, for jobs that want it, and returns all findings,
+    /// including those of the jobs' own reads. A step that was interrupted is not read back.
     pub(crate) fn read_back(
         &self,
         rig: &Rig,
@@ -97,7 +97,7 @@ impl Checks {
         let begun = Instant::now();
         let check = Check::start(jobs)?;
         let mut interrupted = None;
-        // A short check is over before the first tick.
+        // A short check ends before the first tick.
         let mut pause = Duration::from_millis(1);
         while !check.is_over() {
             std::thread::sleep(pause);
@@ -105,7 +105,7 @@ impl Checks {
             if watch.interrupt.is_set() {
                 check.stop();
                 if interrupted.get_or_insert_with(Instant::now).elapsed() > MOST_PATIENCE {
-                    // The result is kept, whatever the last reads wait for.
+                    // The result is kept even if the last reads do not return.
                     check.leave();
                     return Ok(VerifyEnd::Interrupted);
                 }

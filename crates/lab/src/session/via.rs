@@ -1,4 +1,4 @@
-//! Plans driven through real fio instead of iogauge's own workers.
+//! Runs plans with fio instead of iogauge's own workers.
 
 use super::{job_files, reserve};
 use crate::caveats;
@@ -22,22 +22,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Most threads of fio's: as many as it has jobs for, and some are left.
+/// Maximum number of fio threads; leaves some of the jobs that fio supports unused.
 pub(crate) const MOST_CLONES: u32 = 2048;
 
-/// Which program did the I/O, for documents.
+/// Returns the program that did the I/O, for documents.
 #[must_use]
 pub fn describe(fio: &FioBinary) -> Via {
     Via { version: fio.version().to_owned(), binary: fio.path().display().to_string() }
 }
 
-/// That fio measures.
+/// Returns the fact that fio measures.
 #[must_use]
 pub fn fact(fio: &FioBinary) -> Fact {
     ToolFact::Fio { version: fio.version().to_owned() }.into()
 }
 
-/// Where fio's load differs from the one requested, each job on its own region.
+/// Returns how fio's workload differs from the requested one, each job on its own region.
 #[must_use]
 pub fn differences(step: &Step, regions: &[Region], target: &Target) -> Vec<Fact> {
     let name = |number: usize| Some(format!("{number}"));
@@ -47,31 +47,31 @@ pub fn differences(step: &Step, regions: &[Region], target: &Target) -> Vec<Fact
     facts.chain(rated.then_some(ToolFact::FioRate)).map(Fact::from).collect()
 }
 
-/// The largest depth a search may ask of fio for a load.
+/// Returns the largest queue depth that a search may request from fio for a workload.
 #[must_use]
 pub(crate) fn most_depth(rig: &Rig, load: &Load) -> u32 {
     let synchronous = rig.foreign().map_or(load.engine.is_synchronous(), |job| job.synchronous);
     if synchronous { MOST_CLONES } else { u32::MAX }
 }
 
-/// fio was lost.
+/// Returns the fact that fio ended unexpectedly.
 #[must_use]
 pub fn lost(why: &str) -> Fact {
     ToolFact::FioLost { why: why.to_owned() }.into()
 }
 
-/// A job file that the guards let pass for fio to run.
+/// A job file that passed the guards and that fio is to run.
 #[derive(Debug)]
 pub struct JudgedFile {
     /// The files and devices of its jobs.
     pub rig: Rig,
     /// The file as it was read.
     pub jobs: FioJobs,
-    /// The files as it names them, in the order of the parts.
+    /// The files as the job file names them, in the order of the parts.
     pub paths: Vec<PathBuf>,
 }
 
-/// Lets the guards judge what the jobs of a job file do. `name` is the file's, for messages.
+/// Lets the guards judge the jobs of a job file. `name` is the file's name for messages.
 ///
 /// # Errors
 /// A refusal, or a file that cannot be used.
@@ -99,7 +99,7 @@ pub fn judge(
 }
 
 impl JudgedFile {
-    /// What fio gets of it, once its files are there.
+    /// Returns the job file's text and open files for fio, once the files exist.
     ///
     /// # Errors
     /// A job that does not fit its files, or files that cannot be opened.
@@ -108,7 +108,7 @@ impl JudgedFile {
     }
 }
 
-/// As [`JudgedFile::for_fio`], of its parts.
+/// As [`JudgedFile::for_fio`], from the fields of a [`JudgedFile`].
 ///
 /// # Errors
 /// As there.
@@ -125,8 +125,8 @@ pub fn text_for_fio(
     Ok((text, handed))
 }
 
-/// The loads of a job file's jobs, as far as they say what may mislead, each with its region. Jobs that reach
-/// no storage of this machine have none.
+/// Returns the workloads of a job file's jobs, as far as caveats depend on them, each with its
+/// region. Jobs that use no storage of this machine have none.
 ///
 /// # Errors
 /// A job that does not fit its files.
@@ -155,16 +155,16 @@ pub fn loads(
     Ok(loads)
 }
 
-/// Whether there is the memory that fio takes for the jobs of a job file.
+/// Checks that there is enough memory for fio to run the jobs of a job file.
 ///
 /// # Errors
-/// Where there is not.
+/// There is too little memory.
 pub fn check_footprint(jobs: &FioJobs) -> Result<(), LabError> {
     let footprint = Footprint::through_fio(jobs.jobs().iter().map(|job| &job.shape));
     Ok(footprint.check(&Room::here()).map_err(WorkerError::from)?)
 }
 
-/// What may mislead in what fio reported of the jobs of a job file, one caveat of each kind.
+/// Returns the caveats of what fio reported for the jobs of a job file, one of each kind.
 #[must_use]
 pub fn caveats(rig: &Rig, steps: &[StepResult], paused: Paused) -> Vec<Caveat> {
     let is_null = |step: &StepResult| step.fio.as_ref().is_some_and(|fio| fio.engine == "null");
@@ -178,34 +178,34 @@ pub fn caveats(rig: &Rig, steps: &[StepResult], paused: Paused) -> Vec<Caveat> {
     caveats::one_of_each(rig.caveats(found))
 }
 
-/// What came of a job file that fio ran.
+/// The result of a job file that fio ran.
 #[derive(Debug)]
 pub struct RanFile {
-    /// What fio reported of each job or group.
+    /// What fio reported for each job or group.
     pub results: Vec<FioResult>,
-    /// True where the user ended it.
+    /// True if the user ended it.
     pub interrupted: bool,
-    /// Why fio ended before its time, where it did.
+    /// Why fio ended early, if it did.
     pub lost: Option<String>,
-    /// The logs that fio wrote, where they were asked for.
+    /// The logs that fio wrote, at their requested paths.
     pub logs: Vec<PathBuf>,
-    /// What is wrong with logs, and why; each a line.
+    /// What is wrong with logs, one line each.
     pub bad_logs: Vec<String>,
-    /// Times in which iogauge or fio stood still.
+    /// Pauses of iogauge or fio.
     pub paused: Paused,
 }
 
-/// fio is looked after so often while it may write logs, and so often else.
+/// Interval between two checks on fio while it may write logs, and while it may not.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOK_WITHOUT_LOGS: Duration = Duration::from_millis(200);
-/// fio that was asked to end is waited for so long: it may have logs to write.
+/// Time for fio to end after it was asked to: it may have logs to write.
 const PATIENCE_TO_END: Duration = Duration::from_secs(5);
 
-/// Lets fio run a job file as iogauge wrote it. It is ended before less is free on a disk than has to
-/// stay free, as by an interrupt, and before the logs it writes fill the file system of its directory.
+/// Lets fio run a job file as iogauge rewrote it. Ends fio before a disk has less free space than
+/// its reserve, as by an interrupt, and before its logs fill the file system of its directory.
 ///
 /// # Errors
-/// Where fio does not run it, or a file cannot be looked at.
+/// fio does not run it, or a file cannot be inspected.
 pub fn run_file(
     rig: &Rig,
     fio: &FioBinary,
@@ -228,14 +228,14 @@ pub fn run_file(
     Ok(RanFile { results, interrupted, lost, logs, bad_logs, paused })
 }
 
-/// How a fio came to its end.
+/// How fio ended.
 struct Followed {
     interrupted: bool,
-    /// Why it was cut off, where its logs would have filled a file system.
+    /// Why fio was cut off, if its logs would have filled a file system.
     cut_off: Option<String>,
 }
 
-/// Shows what fio does until it ends.
+/// Shows the progress of fio until it ends.
 fn follow(
     running: &mut FioJobFile,
     has_logs: bool,

@@ -1,5 +1,5 @@
-//! Logs that a job file asks fio for: written in fio's own directory, and put where they were asked for.
-//! A log is a new file, always.
+//! Logs that a job file requests from fio. fio writes them in its own directory; iogauge then
+//! copies them to the requested paths. A log is always a new file.
 
 use crate::error::LabError;
 use iogauge_io::kernel::is_among_devices;
@@ -9,23 +9,23 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a log that are copied between two looks at the room there is.
+/// Bytes of a log copied between two checks of the free space.
 const COPIED_BYTES: usize = 1 << 20;
 
-/// What fio puts behind the beginning of a log's name.
+/// Suffixes that fio appends to the prefix of a log's name.
 const KINDS: &[&str] = &["_bw.", "_iops.", "_lat.", "_slat.", "_clat.", "_clat_hist."];
 
-/// Directory and beginning of the names of logs.
+/// Splits the prefix of a log into directory and name.
 fn split(prefix: &Path) -> Option<(PathBuf, String)> {
     let name = prefix.file_name()?.to_str()?.to_owned();
     let directory = prefix.parent().filter(|parent| *parent != Path::new(""));
     Some((directory.unwrap_or(Path::new(".")).to_owned(), name))
 }
 
-/// Checks that logs of these names can be made and stand nowhere yet.
+/// Checks that logs with these prefixes can be made and do not exist yet.
 ///
 /// # Errors
-/// A log that would take the place of a file, or has no directory.
+/// A log that would replace a file, or has no directory.
 pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
     for prefix in prefixes {
         let shown = prefix.display();
@@ -59,18 +59,18 @@ pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Logs of fio's, once it has ended.
+/// The logs of fio, after it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
-    /// Those that were put where they were asked for.
+    /// Those copied to their requested paths.
     pub made: Vec<PathBuf>,
-    /// What is wrong with a log, one line each: it is not whole, or was not put there and is gone with fio's
-    /// directory.
+    /// What is wrong with logs, one line each: a log is incomplete, or it could not be copied and
+    /// is lost with fio's directory.
     pub wrong: Vec<String>,
 }
 
-/// Puts the logs of fio's directory where they were asked for: each with the beginning of its name
-/// there and that wanted.
+/// Copies the logs from fio's directory to the requested paths. `logs` maps the prefix of a name
+/// there to the requested prefix.
 pub(crate) fn move_out(directory: &Path, logs: &[(String, PathBuf)]) -> Logs {
     let mut all = Logs::default();
     if logs.is_empty() {
@@ -108,9 +108,10 @@ pub(crate) fn move_out(directory: &Path, logs: &[(String, PathBuf)]) -> Logs {
     all
 }
 
-/// Copies a log to a name that is free, as far as there is room; what is wrong with it then, if anything.
+/// Copies a log to an unused name, as far as there is room. Returns what is wrong with the copy, if
+/// anything.
 fn copy_new(from: &Path, to: &Path) -> std::io::Result<Option<String>> {
-    // fio may have made something else of the name.
+    // fio may have made something other than a file.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut from = File::from(rustix::fs::open(from, flags, Mode::empty())?);
     if !from.metadata()?.is_file() {
@@ -131,7 +132,8 @@ fn copy_new(from: &Path, to: &Path) -> std::io::Result<Option<String>> {
         file.write_all(&buffer[..n])?;
         last = Some(byte);
     }
-    // Each entry of a log is a line. A log without one is as fio left it: of a run shorter than log_avg_msec, say.
+    // Each entry of a log is a line. An empty log is as fio left it, for example after a run
+    // shorter than log_avg_msec.
     let is_whole = last.is_none_or(|byte| byte == b'\n');
     Ok((!is_whole)
         .then(|| format!("log {shown} is cut off: fio did not write its last line whole")))
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(made, wanted);
         assert_eq!(fs::read_to_string(&wanted[0]).unwrap(), "log0_bw.1.log\n");
         assert!(matches!(judge(&prefixes), Err(LabError::Refused(_))));
-        // One whose name was taken meanwhile is lost; the others are not.
+        // A log whose name was taken in the meantime is lost; the others are not.
         fs::write(own.join("log0_clat.2.log"), "1, 2, 3, 4, 0\n").unwrap();
         fs::remove_file(&wanted[1]).unwrap();
         fs::write(&wanted[0], "another's").unwrap();

@@ -1,8 +1,8 @@
-//! `blocksize`: for which block sizes IOPS bound a device, and for which its bandwidth.
+//! `blocksize`: at which block sizes IOPS bound a device, and at which its bandwidth.
 //!
-//! Each size is measured with a queue depth of 1, which shows how much a transfer adds to the latency, and
-//! with a larger one, which shows the maximum of the device. While IOPS bound a device, larger blocks have
-//! the same rate; once bandwidth does, larger blocks only wait longer.
+//! Each size is measured at a queue depth of 1, which shows how much a transfer adds to the
+//! latency, and at a larger one, which shows the maximum of the device. While IOPS bound a device,
+//! larger blocks have the same rate; once bandwidth does, larger blocks only wait longer.
 
 use super::kit::{NOTHING, latency_if_any, step_of, table, whole, words};
 use super::{Needs, Own, OwnStep, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
@@ -17,7 +17,7 @@ const AS_GOOD: f64 = 0.9;
 
 #[derive(Debug)]
 struct BlockSize {
-    /// The sizes with a queue depth of 1, then those with the other one, if it is another.
+    /// The steps at a queue depth of 1, then those at the larger queue depth, if it differs.
     own: Own,
     rw: Pattern,
     queue_depth: u32,
@@ -83,7 +83,7 @@ impl Suite for BlockSize {
 }
 
 impl BlockSize {
-    /// The sizes that were measured with the larger queue depth.
+    /// Returns the sizes that were measured at the larger queue depth.
     fn points(&self, steps: &[SuiteStepResult]) -> Vec<Point> {
         let of = |own: &OwnStep| step_of(steps, &own.key)?.total();
         let sized = |queue_depth: u32| {
@@ -149,12 +149,12 @@ impl Bound {
         }
     }
 
-    /// The largest size with the full rate, which every smaller size has, too.
+    /// Returns the largest size with the full rate, if every smaller size has it, too.
     fn iops_bound_to(&self, points: &[Point]) -> Option<u64> {
         points.iter().take_while(|point| self.is_by_ios(point)).last().map(|p| p.block_bytes)
     }
 
-    /// The smallest size with the full bandwidth, which every larger size has, too.
+    /// Returns the smallest size with the full bandwidth, if every larger size has it, too.
     fn bandwidth_bound_from(&self, points: &[Point]) -> Option<u64> {
         points.iter().rev().take_while(|p| self.is_by_bytes(p)).last().map(|p| p.block_bytes)
     }
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::suite::made_up;
 
-    /// A device of so many IOPS behind a bus.
+    /// A device with these IOPS behind a bus with this bandwidth.
     fn points(iops: f64, bus: f64, sizes: &[u64]) -> Vec<Point> {
         let point = |block_bytes: &u64| Point {
             block_bytes: *block_bytes,
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn neither_bound_need_hold() {
-        // The smallest size is slow, and the largest one too.
+        // The smallest and the largest size are both slow.
         let rates = [(512, 100.0), (4096, 1000.0), (1 << 20, 1.0)];
         let point = |(block_bytes, iops): (u64, f64)| Point {
             block_bytes,

@@ -1,4 +1,4 @@
-//! From a suite file to the steps of a suite.
+//! Turns a suite file into the steps of a suite.
 
 use super::own::{Own, OwnJob, OwnStep};
 use super::{Needs, SuiteError, SuiteOptions};
@@ -13,25 +13,25 @@ const MOST_RAMP_NS: u64 = 1_000_000_000;
 const SEARCH_NS: u64 = 30_000_000_000;
 const SHORTEST_SEARCH_NS: u64 = 1_000_000_000;
 
-/// A job's options as a load.
+/// A job's options as a workload.
 #[derive(Debug, Clone)]
 pub struct FileLoad {
-    /// The load, whose engine is the one asked for.
+    /// The workload with the requested engine.
     pub load: Load,
-    /// The engine asked for; `None` for that of the target.
+    /// The requested engine; `None` for that of the target.
     pub engine: Option<EngineKind>,
-    /// Bytes that the load needs of the target; `None` for all there are.
+    /// Bytes of the target that the workload needs; `None` for all of it.
     pub target_bytes: Option<u64>,
 }
 
-/// Reads the options of a job of a step. Errors name the line of the option.
+/// Parses the options of a job of a step. Errors name the line of the option.
 pub type ReadLoad<'a> = dyn Fn(&FileStep, &FileJob) -> Result<FileLoad, SuiteError> + 'a;
 
 impl Own {
-    /// The suite of a file with its options; `path` is its name in errors.
+    /// Parses the suite of a file with its options. `path` names the file in errors.
     ///
     /// # Errors
-    /// The first mistake, with its line, or with the option that it comes from.
+    /// The first mistake, with its line or with the option that it comes from.
     pub fn read(
         path: &str,
         text: &str,
@@ -73,7 +73,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A step, and the bytes that its jobs need of the target.
+    /// Returns a step, and the bytes of the target that its jobs need.
     fn step(&self, step: &FileStep) -> Result<(OwnStep, Option<u64>), SuiteError> {
         let mut jobs = Vec::new();
         let mut needed_bytes = None;
@@ -85,7 +85,7 @@ impl Reader<'_> {
             jobs.push(OwnJob { job, engine: read.engine, region: Region::All });
         }
         let counted = jobs.iter().any(|own| own.job.load.is_counted());
-        // A step with a number of I/Os or bytes has no other end unless it has its own time.
+        // A step with a number of I/Os or bytes ends after these, unless it has its own runtime.
         let (runtime, ramp) =
             if counted { (None, None) } else { (self.file.runtime_ns, self.file.ramp_ns) };
         let runtime_ns = step.runtime_ns.or(runtime);
@@ -126,8 +126,8 @@ impl Reader<'_> {
     }
 }
 
-/// The error of an option whose value comes from the command line names that option, not the line, and
-/// does not hint at options of `run`.
+/// Rewrites an error whose value comes from the command line: it names the suite's option instead
+/// of the line, and omits hints at options of `run`.
 fn with_option(error: SuiteError, job: &FileJob) -> SuiteError {
     let SuiteError::File { line, reason, .. } = &error else { return error };
     let Some(option) = job.options.iter().find(|option| option.line == *line) else { return error };

@@ -1,8 +1,8 @@
 //! `iometer`: four phases of reads and writes, with a file for each thread.
 //!
-//! Tools that start a thread for each file run this test: write the file, read it, read it at random, read
-//! and write it at random. They use the page cache and need files much larger than memory; this suite
-//! bypasses it.
+//! Tools that start a thread for each file run this test: write the file, read it, read it at
+//! random, read and write it at random. They use the page cache and need files much larger than
+//! memory; this suite bypasses the page cache.
 
 use super::kit::{
     NOTHING, Row, block_fits, capitalized, counted, listed, step_of, table, whole, words,
@@ -27,14 +27,14 @@ const PHASES: [(&str, Pattern); 4] = [
     ("random read-write", Pattern::RandRw),
 ];
 
-/// IOPS are even if those of the highest second are less than this many times those of the lowest.
+/// IOPS are even if the highest second has less than this many times the IOPS of the lowest.
 const EVEN: f64 = 1.05;
 
 #[derive(Debug)]
 struct IoMeter {
     /// As typed.
     threads: Option<u32>,
-    /// Bytes of each thread's file, where typed.
+    /// Bytes of each thread's file, if typed.
     file_bytes: Option<u64>,
     buffer_bytes: u64,
     read_percent: u32,
@@ -81,7 +81,7 @@ impl IoMeter {
         self.threads.unwrap_or_else(|| 2 * processors())
     }
 
-    /// A region for each thread: its own part, or a share of one.
+    /// Returns a region for each thread: its own part, or a share of one.
     fn places(&self, site: &Site) -> Result<Vec<ThreadExtent>, SuiteError> {
         let parts = site.part_bytes.len();
         let mut threads = self.wanted() as usize;
@@ -211,7 +211,7 @@ impl Suite for IoMeter {
 #[derive(Debug, Clone, PartialEq)]
 struct Phase {
     row: Row,
-    /// Seconds it lasted.
+    /// Its duration in seconds.
     seconds: usize,
     lowest: f64,
     highest: f64,
@@ -222,7 +222,7 @@ impl Phase {
         let step = step_of(steps, name)?;
         let row = Row::of(name, step)?;
         let seconds = iops_by_second(&step.series);
-        // Without a series, which fio may omit, all seconds are alike.
+        // Without a series, which fio may omit, every second has the mean.
         let end = |better: fn(f64, f64) -> f64| {
             seconds.iter().copied().reduce(better).unwrap_or(row.all.iops)
         };
@@ -289,7 +289,7 @@ fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
     std::iter::once(first).chain(uneven).collect()
 }
 
-/// How the size of memory affects the figures.
+/// Describes how the size of memory affects the figures.
 fn of_memory(files_bytes: u64, memory_bytes: u64, exceed: bool, buffered: bool) -> String {
     let (files, memory) = (Bytes(files_bytes), Bytes(memory_bytes));
     let size = if exceed { ", more than" } else { " and fit into" };

@@ -1,4 +1,4 @@
-//! What suites have in common: figures of steps, rows, tables, and words of verdicts.
+//! The common code of suites: figures of steps, rows, tables, and words of verdicts.
 
 use super::{Site, SuiteError};
 use crate::measure::estimates::{self, Which};
@@ -25,7 +25,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// `None` for a step that completed nothing.
+    /// Returns `None` for a step in which nothing completed.
     pub(crate) fn of(key: impl Into<String>, step: &StepResult) -> Option<Self> {
         let p99_ns = step.service_histogram().percentile_ns(99.0);
         Some(Self { key: key.into(), all: step.total()?, p99_ns })
@@ -62,10 +62,10 @@ impl Row {
     }
 }
 
-/// A heading, as [`Table::new`] takes it, and the cell of a row under it.
+/// A heading, as [`Table::new`] takes it, and a function that returns a row's cell below it.
 pub(crate) type Column<'a, R> = (&'a str, &'a dyn Fn(&R) -> Cell);
 
-/// A table with a row for each of `rows`.
+/// Makes a table with a row for each of `rows`.
 pub(crate) fn table<R>(
     title: impl Into<String>,
     rows: impl IntoIterator<Item = R>,
@@ -79,49 +79,49 @@ pub(crate) fn table<R>(
     table
 }
 
-/// A cell of words.
+/// Makes a text cell.
 pub(crate) fn words(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
 }
 
-/// A latency in nanoseconds, or an empty cell.
+/// Makes a cell of a latency in nanoseconds, or an empty cell.
 pub(crate) fn latency_if_any(ns: Option<f64>) -> Cell {
     ns.map_or(Cell::Empty, Cell::LatencyNs)
 }
 
-/// The result of the step with a key.
+/// Returns the result of the step with a key.
 pub(crate) fn step_of<'a>(steps: &'a [SuiteStepResult], key: &str) -> Option<&'a StepResult> {
     steps.iter().find(|step| step.place.key == key)?.step()
 }
 
-/// `1 user`, `16 users`.
+/// Examples: `1 user`, `16 users`.
 pub(crate) fn counted(count: impl Into<u64>, noun: &str) -> String {
     let count = count.into();
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A rate without its fraction.
+/// Rounds a rate to a whole number.
 pub(crate) fn whole(rate: f64) -> Count {
     Count(rate.round())
 }
 
-/// Values with a separator between them.
+/// Joins values with a separator.
 pub(crate) fn listed<T: Display>(values: impl IntoIterator<Item = T>, separator: &str) -> String {
     let words: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
     words.join(separator)
 }
 
-/// The text with a capital letter in front.
+/// Capitalizes the first letter.
 pub(crate) fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     first + chars.as_str()
 }
 
-/// Checks that blocks of an option can be accessed without the page cache, and fit into each part.
+/// Checks that direct I/O accepts an option's block size, and that the block fits into each part.
 ///
 /// # Errors
-/// If they cannot.
+/// The block size is not a multiple of the target's, or a part is too small.
 pub(crate) fn block_fits(site: &Site, option: &str, block_bytes: u64) -> Result<(), SuiteError> {
     let unit = site.block_bytes;
     if !site.takes(block_bytes) {
@@ -142,18 +142,19 @@ pub(crate) fn block_fits(site: &Site, option: &str, block_bytes: u64) -> Result<
     Ok(())
 }
 
-/// The 99.999th percentile, in nanoseconds; `None` of fewer than 100 000 latencies.
+/// Returns the 99.999th percentile, in nanoseconds; `None` for fewer than 100 000 latencies.
 pub(crate) fn p99999(latencies: &Histogram) -> Option<u64> {
     (latencies.count() >= ENOUGH_FOR_P99999).then(|| latencies.percentile_ns(99.999))
 }
 
-/// Reads and writes of a step per second, with their interval; 0 where none was completed.
+/// Returns the reads and writes per second of a step, with their confidence interval; 0 if none
+/// completed.
 pub(crate) fn iops(step: &StepResult) -> Estimate {
     let exact = step.total().map_or(0.0, |total| total.iops);
     estimates::iops(&step.series, Which::All, exact)
 }
 
-/// The first of the limits that a step breaks, with the value of its statistic in nanoseconds.
+/// Returns the first limit that a step breaks, with the value of its statistic in nanoseconds.
 pub(crate) fn broken(step: &StepResult, limits: &[Limit]) -> Option<(Limit, f64)> {
     judged(step, |latencies| {
         let limit = limits.iter().find(|limit| !limit.holds(latencies))?;
@@ -161,12 +162,12 @@ pub(crate) fn broken(step: &StepResult, limits: &[Limit]) -> Option<(Limit, f64)
     })
 }
 
-/// The first of the limits whose statistic needs more I/Os than a step has.
+/// Returns the first limit whose statistic needs more I/Os than a step has.
 pub(crate) fn short_of_samples(step: &StepResult, limits: &[Limit]) -> Option<Limit> {
     judged(step, |latencies| limits.iter().find(|limit| !limit.has_samples(latencies)).copied())
 }
 
-/// Latencies of a direction: those of a schedule count from the intended start of the I/O.
+/// Returns the latencies of a direction: response times in an open loop, service times otherwise.
 fn latencies(direction: &Option<DirectionResult>) -> Option<&Histogram> {
     let direction = direction.as_ref()?;
     Some(direction.response_histogram.as_ref().unwrap_or(&direction.service_histogram))

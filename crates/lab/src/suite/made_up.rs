@@ -1,4 +1,4 @@
-//! Sites, options and steps as they could have been, for tests of suites.
+//! Made-up sites, options and steps for tests of suites.
 
 use super::{FileLoad, Own, Site, SiteKind, Suite, SuiteError, SuiteOptions, find};
 use iogauge_model::load::{BlockSizes, EngineKind, Load};
@@ -11,7 +11,7 @@ use iogauge_model::units::parse_size_bytes;
 use iogauge_model::{Histogram, Step};
 use std::collections::BTreeMap;
 
-/// A target of such parts on a machine of 8 GiB.
+/// A target with these parts on a machine with 8 GiB of memory.
 pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
     Site {
         kind,
@@ -44,7 +44,7 @@ pub(crate) fn own(name: &str, words: &[(&str, &str)]) -> Result<Own, SuiteError>
     Own::read(name, find(name).unwrap().text, &options(name, words), &load)
 }
 
-/// Reads those options of loads that definitions have.
+/// Parses the workload options that the definitions use.
 fn load(_: &FileStep, job: &FileJob) -> Result<FileLoad, SuiteError> {
     let mut load = Load::default();
     for FileOption { name, value, .. } in &job.options {
@@ -60,7 +60,7 @@ fn load(_: &FileStep, job: &FileJob) -> Result<FileLoad, SuiteError> {
     Ok(FileLoad { load, engine: None, target_bytes: None })
 }
 
-/// A direction with so many I/Os of one latency in a time.
+/// A direction with this many I/Os, all at one latency, in a time.
 pub(crate) fn side(ios: u64, block_bytes: u64, seconds: f64, latency_ns: u64) -> DirectionResult {
     let mut service_histogram = Histogram::new();
     service_histogram.record_n(latency_ns, ios);
@@ -79,7 +79,8 @@ pub(crate) fn side(ios: u64, block_bytes: u64, seconds: f64, latency_ns: u64) ->
     }
 }
 
-/// A step with the IOPS of 4 KiB and the latency of its reads and its writes, from 100 000 I/Os of each.
+/// A step with reads and writes of 4 KiB, each given as IOPS and latency, with 100 000 I/Os of
+/// each.
 pub(crate) fn step(
     place: StepPlace,
     read: Option<(f64, u64)>,

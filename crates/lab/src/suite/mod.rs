@@ -1,12 +1,12 @@
-//! Suites: named series of steps, each with its table and its verdict.
+//! Suites: named series of steps, each with a table and a verdict.
 //!
-//! A suite is a plan and two pure functions. The plan lists every step of the longest possible run, so
-//! that it can be shown before anything runs. [`Suite::wants`] decides from the results so far whether a
-//! step runs, and [`Suite::conclude`] makes tables and verdict of all results. No other state is kept
-//! between steps, so an interrupted run resumes from the steps in the history.
+//! A suite is a plan and two pure functions. The plan lists every step of the longest possible run,
+//! so that it can be shown before anything runs. [`Suite::wants`] decides from the results so far
+//! whether a step runs, and [`Suite::conclude`] makes tables and verdict from all results. No other
+//! state is kept between steps, so an interrupted run resumes from the steps in the history.
 //!
-//! `definitions/` has what each suite says of itself, its options and, if they are a list of loads, its
-//! steps, in the format of users' suite files. `kit` has what the code of suites shares.
+//! `definitions/` has the description of each suite, its options and, if they are a list of
+//! workloads, its steps, in the format of users' suite files. `kit` has the shared code.
 
 mod best_worst;
 mod blocksize;
@@ -41,27 +41,28 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
-/// True for a caveat about a step that is one about the result.
+/// Returns true if a caveat about a step is also one about the result.
 pub type CaveatFilter<'a> = Box<dyn Fn(&Caveat, &SuiteStepResult) -> bool + 'a>;
 
-/// A suite with its options read.
+/// A suite with its options.
 pub trait Suite: Debug {
-    /// Its requirements for the target.
+    /// Returns its requirements for the target.
     fn needs(&self) -> Needs;
 
-    /// Every step of the longest possible run, in order, each with its own key.
+    /// Returns every step of the longest possible run, in order, each with its own key.
     ///
     /// # Errors
     /// The suite does not fit the target.
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError>;
 
-    /// True if a step is to run after the steps `done`.
+    /// Returns true if a step is to run after the steps `done`.
     fn wants(&self, _site: &Site, _step: &SuiteStep, _done: &[SuiteStepResult]) -> bool {
         true
     }
 
-    /// Decides which caveats about steps are caveats about the result. Left out are those about steps on
-    /// which the result does not depend, and those about an effect that the suite measures.
+    /// Returns the filter that decides which caveats about steps are caveats about the result. It
+    /// omits caveats about steps that the result does not depend on, and about an effect that the
+    /// suite measures.
     fn caveat_filter<'a>(
         &'a self,
         _site: &'a Site,
@@ -70,18 +71,20 @@ pub trait Suite: Debug {
         Box::new(|_, _| true)
     }
 
-    /// True if a caveat about the target, known before the first step, is one about the result.
+    /// Returns true if a caveat about the target, known before the first step, is one about the
+    /// result.
     fn keeps_target_caveat(&self, _caveat: &Caveat) -> bool {
         true
     }
 
-    /// A step that runs before all others when the suite is resumed after the steps `done`; no other step
-    /// has its key.
+    /// Returns a step that runs before all others when the suite is resumed after the steps `done`.
+    /// No other step has its key.
     fn before_going_on(&self, _site: &Site, _done: &[SuiteStepResult]) -> Option<SuiteStep> {
         None
     }
 
-    /// Tables, verdict and findings of the steps, including interrupted ones; and the suite's own caveats.
+    /// Returns tables, verdict and findings from the steps, including interrupted ones, and the
+    /// suite's own caveats.
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>);
 }
 
@@ -97,26 +100,26 @@ pub struct SuiteInfo {
     build: Build,
 }
 
-/// A suite with its options read, or the first invalid one.
+/// A suite with its options, or the first invalid option.
 type Built = Result<Box<dyn Suite>, SuiteError>;
 
-/// Makes a suite of its options.
+/// How a suite is made from its options.
 #[derive(Debug, Clone, Copy)]
 enum Build {
-    /// Steps and verdict are code.
+    /// Code defines steps and verdict.
     Code(fn(&SuiteOptions) -> Built),
-    /// The definition has the steps; the verdict is code.
+    /// The definition has the steps; code defines the verdict.
     Verdict(fn(Own, &SuiteOptions) -> Built),
 }
 
 impl SuiteInfo {
-    /// What it measures, in one line.
+    /// Returns what it measures, in one line.
     #[must_use]
     pub fn about(&self) -> &str {
         self.head.about.as_deref().unwrap_or_default()
     }
 
-    /// The suite with these options; `read` reads the loads of its steps.
+    /// Makes the suite with these options; `read` parses the workloads of its steps.
     ///
     /// # Errors
     /// Invalid options.
@@ -159,7 +162,7 @@ pub static SUITES: LazyLock<Vec<SuiteInfo>> = LazyLock::new(|| {
     DEFINITIONS.iter().filter_map(read).collect()
 });
 
-/// The suite of a name.
+/// Returns the suite with a name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static SuiteInfo> {
     SUITES.iter().find(|suite| suite.name == name)

@@ -1,4 +1,4 @@
-//! The options of suites: what was typed, and the defaults.
+//! The options of suites: typed values and defaults.
 
 use iogauge_model::Limit;
 use iogauge_model::limit::tightest;
@@ -9,10 +9,10 @@ use iogauge_model::units::{
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// The default of an option that is drawn for each run, and kept when the run is resumed.
+/// The default of an option whose value is drawn for each run, and kept when the run is resumed.
 pub const DRAWN: &str = "drawn for each run";
 
-/// A suite that cannot run as asked.
+/// Why a suite cannot run as requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
     /// An invalid value.
@@ -44,13 +44,13 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// An invalid value.
+    /// Makes the error of an invalid value.
     pub(crate) fn option(option: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Option { option: option.into(), reason: reason.into() }
     }
 }
 
-/// Most things that a number in a suite file counts.
+/// Largest count in a suite file.
 const MOST: u32 = 4096;
 
 /// Options as typed, with the defaults of the suite.
@@ -61,14 +61,16 @@ pub struct SuiteOptions {
 }
 
 impl SuiteOptions {
-    /// What was typed, for a suite with these options. Options without a value have an empty text.
+    /// Makes options from what was typed, for a suite that has the options `known`. Options without
+    /// a value have an empty text.
     #[must_use]
     pub fn new(known: &[SuiteOption], typed: BTreeMap<String, String>) -> Self {
         Self { typed, known: known.to_vec() }
     }
 
-    /// The values for a file with these options: lists of numbers and sizes rise, and have each value
-    /// once. An option without a value is 1 if typed, and 0 otherwise.
+    /// Returns the values for a file with these options. Lists of numbers and sizes are in
+    /// ascending order without duplicates. An option without a value is 1 if typed, and 0
+    /// otherwise.
     ///
     /// # Errors
     /// An invalid number, size, time or percentage.
@@ -100,14 +102,14 @@ impl SuiteOptions {
         self.typed.contains_key(name)
     }
 
-    /// The text of an option, or of its default.
+    /// Returns the text of an option, or of its default.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         let default = || self.known.iter().find(|known| known.name == name)?.default.as_ref();
         self.typed.get(name).or_else(default).map(String::as_str)
     }
 
-    /// A parsed value.
+    /// Returns a parsed value.
     ///
     /// # Errors
     /// A value that is not valid.
@@ -116,7 +118,7 @@ impl SuiteOptions {
         self.text(name).map(|text| text.parse().map_err(wrong)).transpose()
     }
 
-    /// A size, above 0.
+    /// Returns a size, above 0.
     ///
     /// # Errors
     /// An invalid value.
@@ -124,7 +126,7 @@ impl SuiteOptions {
         self.above_zero(name, parse_size_bytes, "1g")
     }
 
-    /// A duration, above 0.
+    /// Returns a duration, above 0.
     ///
     /// # Errors
     /// An invalid value.
@@ -132,7 +134,7 @@ impl SuiteOptions {
         self.above_zero(name, parse_duration_ns, "60s")
     }
 
-    /// A number of things, from 1 to `most`.
+    /// Returns a count from 1 to `most`.
     ///
     /// # Errors
     /// An invalid value.
@@ -141,7 +143,8 @@ impl SuiteOptions {
         one_count(name, text, most).map(Some)
     }
 
-    /// Numbers separated by commas, each from 1 to `most`; empty without a value and a default.
+    /// Returns numbers separated by commas, each from 1 to `most`; empty without a value and a
+    /// default.
     ///
     /// # Errors
     /// An invalid value.
@@ -149,7 +152,7 @@ impl SuiteOptions {
         self.words(name).map(|text| one_count(name, text, most)).collect()
     }
 
-    /// Sizes separated by commas, each above 0.
+    /// Returns sizes separated by commas, each above 0.
     ///
     /// # Errors
     /// An invalid value.
@@ -158,7 +161,7 @@ impl SuiteOptions {
         self.words(name).map(one).collect()
     }
 
-    /// A percentage, as a part of 1.
+    /// Returns a percentage as a fraction.
     ///
     /// # Errors
     /// An invalid value.
@@ -168,10 +171,10 @@ impl SuiteOptions {
         Ok(percent.map(|percent| percent / 100.0))
     }
 
-    /// Limits separated by commas: for each statistic the tightest.
+    /// Returns limits separated by commas; of several limits on one statistic the tightest.
     ///
     /// # Errors
-    /// An invalid limit, or none at all.
+    /// An invalid limit, or no limit.
     pub fn limits(&self, name: &str) -> Result<Vec<Limit>, SuiteError> {
         let wrong = |error: &dyn ToString| SuiteError::option(name, error.to_string());
         let one = |word: &str| word.parse::<Limit>().map_err(|error| wrong(&error));
@@ -182,7 +185,7 @@ impl SuiteOptions {
         Ok(limits)
     }
 
-    /// Words separated by commas.
+    /// Returns words separated by commas.
     pub fn words(&self, name: &str) -> impl Iterator<Item = &str> {
         self.text(name).unwrap_or_default().split(',').map(str::trim).filter(|w| !w.is_empty())
     }
@@ -218,7 +221,7 @@ fn one_count(name: &str, text: &str, most: u32) -> Result<u32, SuiteError> {
     }
 }
 
-/// A list in rising order, with each value once.
+/// Formats a list in ascending order without duplicates.
 fn rising<T: Ord>(mut values: Vec<T>, word: fn(&T) -> String) -> String {
     values.sort_unstable();
     values.dedup();

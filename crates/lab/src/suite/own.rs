@@ -15,46 +15,46 @@ use iogauge_model::units::Latency;
 use iogauge_model::{Caveat, Limit, Step};
 use serde_json::{Value, json};
 
-/// A digest of a file's text.
+/// Returns a digest of a file's text.
 #[must_use]
 pub fn content_word(text: &str) -> String {
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
-/// Most steps with broken limits that the verdict names.
+/// Number of steps with broken limits that the verdict names.
 const MOST_NAMED: usize = 3;
 
 /// A step of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnStep {
-    /// Line of the file it begins in, from 1.
+    /// Line of the file in which it begins, from 1.
     pub line: usize,
     /// Its name in the file.
     pub name: String,
     /// Distinguishes it from every other step.
     pub key: String,
-    /// Its loads in a few words.
+    /// A short description of its workloads.
     pub label: String,
     /// Its jobs, at least one; a search has one.
     pub jobs: Vec<OwnJob>,
-    /// Unmeasured time before it, in nanoseconds.
+    /// Ramp time before it, in nanoseconds.
     pub ramp_ns: u64,
-    /// Time measured, in nanoseconds.
+    /// Measured time, in nanoseconds.
     pub runtime_ns: u64,
-    /// Limits of its latencies.
+    /// Its latency limits.
     pub limits: Vec<Limit>,
-    /// How its capacity is searched; `None` for a step without a search.
+    /// How to search for its capacity; `None` for a step without a search.
     pub find: Option<SearchPlan>,
 }
 
 impl OwnStep {
-    /// The step with each job's own engine.
+    /// Returns the step with each job's own engine.
     #[must_use]
     pub fn step(&self) -> Step {
         self.of_jobs(self.jobs.iter().map(|own| own.job.clone()).collect())
     }
 
-    /// The regions of its jobs.
+    /// Returns the regions of its jobs.
     #[must_use]
     pub fn regions(&self) -> Vec<Region> {
         self.jobs.iter().map(|own| own.region.clone()).collect()
@@ -65,7 +65,7 @@ impl OwnStep {
         Step { label: self.label.clone(), jobs, ramp_ns, runtime_ns }.with_own_times()
     }
 
-    /// The load of its first job.
+    /// Returns the workload of its first job.
     pub(super) fn load(&self) -> &Load {
         &self.jobs[0].job.load
     }
@@ -74,20 +74,20 @@ impl OwnStep {
 /// A job of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnJob {
-    /// Its load.
+    /// Its workload.
     pub job: Job,
-    /// The engine of its options; `None` for that of the target.
+    /// The engine from its options; `None` for that of the target.
     pub engine: Option<EngineKind>,
     /// Its region.
     pub region: Region,
 }
 
-/// A suite whose steps are those of a file.
+/// A suite whose steps come from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     /// The file.
     pub path: String,
-    /// What it measures, in the words of the file.
+    /// What it measures, as the file says.
     pub about: Option<String>,
     /// Its requirements for the target.
     pub needs: Needs,
@@ -120,12 +120,12 @@ impl Suite for Own {
 }
 
 impl Own {
-    /// The engines of its options.
+    /// Returns the engines from its options.
     pub fn engines(&self) -> impl Iterator<Item = EngineKind> {
         self.steps.iter().flat_map(|step| &step.jobs).filter_map(|job| job.engine)
     }
 
-    /// The load of the last step's first job.
+    /// Returns the workload of the last step's first job.
     pub(super) fn last_load(&self) -> &Load {
         self.steps[self.steps.len() - 1].load()
     }
@@ -196,7 +196,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// `None` for a step that completed nothing.
+    /// Returns `None` for a step in which nothing completed.
     fn of(own: &OwnStep, measured: &SuiteStepResult) -> Option<Self> {
         match (measured.step(), measured.search()) {
             (Some(step), _) => Self::of_step(own, step),
@@ -240,7 +240,7 @@ impl Measured {
         self.held.iter().all(|held| held.holds)
     }
 
-    /// `held`, or the limits that were broken.
+    /// Returns `held`, or the broken limits.
     fn words(&self) -> String {
         let broken: Vec<String> = self.held.iter().filter(|h| !h.holds).map(Held::broken).collect();
         match (self.held.is_empty(), broken.is_empty()) {
@@ -252,7 +252,7 @@ impl Measured {
 }
 
 impl Held {
-    /// `p99 7 ms, not <= 5 ms`.
+    /// Example: `p99 7 ms, not <= 5 ms`.
     fn broken(&self) -> String {
         let limit = self.limit.to_string();
         let bound = limit.split_once("<=").map_or("", |(_, bound)| bound.trim());

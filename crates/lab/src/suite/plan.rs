@@ -10,11 +10,11 @@ use iogauge_model::{Load, Step};
 pub enum Work {
     /// Jobs at a fixed concurrency or rate.
     Step(Step),
-    /// A search for the capacity of a load.
+    /// A search for the capacity of a workload.
     Search {
-        /// The load, whose depth is searched.
+        /// The workload. The search varies its queue depth.
         load: Box<Load>,
-        /// How.
+        /// How to search.
         plan: SearchPlan,
     },
 }
@@ -26,22 +26,22 @@ pub struct SuiteStep {
     pub place: StepPlace,
     /// Its work.
     pub work: Work,
-    /// The region of each of its jobs; all of the target for jobs after the last region.
+    /// The region of each job. Jobs after the last entry use the whole target.
     pub regions: Vec<Region>,
-    /// True if its jobs are the same load in different regions, and are reported as one.
+    /// True if its jobs are the same workload in different regions, and are reported as one.
     pub sums_up: bool,
 }
 
-/// The cost of a step, as far as it is known before it runs.
+/// The cost of a step, as far as it is known before the step runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cost {
     /// Time, in nanoseconds; `None` if it ends when its bytes are transferred.
     pub time_ns: Option<u64>,
-    /// Bytes it writes; `None` if it writes as many as the target accepts in its time.
+    /// Bytes it writes; `None` if it writes as much as the target accepts in its time.
     pub written_bytes: Option<u64>,
 }
 
-/// A plan in the form of documents.
+/// Returns a plan in the form of documents.
 #[must_use]
 pub fn planned(plan: &[SuiteStep]) -> Vec<PlannedStep> {
     let one = |step: &SuiteStep| {
@@ -57,21 +57,21 @@ pub fn planned(plan: &[SuiteStep]) -> Vec<PlannedStep> {
 }
 
 impl SuiteStep {
-    /// A step of one job on all of the target.
+    /// Makes a step of one job on the whole target.
     #[must_use]
     pub fn single(phase: &str, key: impl Into<String>, step: Step) -> Self {
         let place = StepPlace { key: key.into(), phase: phase.to_owned(), round: None };
         Self { place, work: Work::Step(step), regions: Vec::new(), sums_up: false }
     }
 
-    /// The same step as one of a round, from 1.
+    /// Returns the step with the number of its round, from 1.
     #[must_use]
     pub fn in_round(mut self, round: u32) -> Self {
         self.place.round = Some(round);
         self
     }
 
-    /// Its jobs; for a search the load with a queue depth of 1.
+    /// Returns its jobs; for a search, the workload at a queue depth of 1.
     #[must_use]
     pub fn asked(&self) -> Step {
         match &self.work {
@@ -89,7 +89,7 @@ impl SuiteStep {
         }
     }
 
-    /// Its cost.
+    /// Returns its cost.
     #[must_use]
     pub(super) fn cost(&self) -> Cost {
         let step = match &self.work {
@@ -102,7 +102,7 @@ impl SuiteStep {
         let counted = step.jobs.iter().all(|job| job.load.is_counted());
         let written = |load: &Load| match load.io_size_bytes {
             _ if !load.writes() => Some(0),
-            // The number of bytes that a mixed load writes is not known before it runs.
+            // The number of bytes that a mixed workload writes is not known before it runs.
             Some(bytes) if !load.rw.is_mixed() => {
                 Some(bytes.saturating_mul(u64::from(load.numjobs)))
             }

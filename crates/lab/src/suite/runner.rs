@@ -1,4 +1,4 @@
-//! Runs the steps of a suite that are wanted, one after the other.
+//! Runs the steps of a suite one after the other.
 
 use super::plan::{SuiteStep, Work};
 use super::{Site, Suite};
@@ -14,23 +14,23 @@ use iogauge_model::result::{
 };
 use iogauge_model::{Caveat, CaveatCode};
 
-/// A suite that was run.
+/// The result of a suite.
 #[derive(Debug)]
 pub struct Ran {
     /// Its steps, in the order they ran.
     pub steps: Vec<SuiteStepResult>,
-    /// Its conclusion from them.
+    /// The suite's conclusion from them.
     pub conclusion: Conclusion,
-    /// Its caveats, with those of its steps.
+    /// The suite's caveats and those of its steps.
     pub caveats: Vec<Caveat>,
     /// Steps of the plan that were not run.
     pub steps_left: u32,
-    /// True where the user ended it.
+    /// True if the user ended it.
     pub interrupted: bool,
 }
 
-/// Runs the steps of a plan that the suite wants, on a prepared target, after the steps `done` earlier.
-/// The observer gets each step as soon as it ends.
+/// Runs the steps of a plan that the suite wants, on a prepared target. `done` are the steps of an
+/// earlier run that is being resumed. The observer gets each step as soon as it ends.
 ///
 /// # Errors
 /// A worker cannot be started, or its engine fails.
@@ -53,7 +53,7 @@ pub fn run(
         {
             continue;
         }
-        // Between two steps no worker checks it.
+        // Between two steps no worker checks for an interrupt.
         if watch.interrupt.is_set() {
             interrupted = true;
             break;
@@ -120,7 +120,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     Ok(SuiteStepResult { place, started, part: 0, asked, result, caveats, interrupted })
 }
 
-/// Shows the progress of a step, and keeps nothing: a step of a suite is kept as a whole.
+/// Forwards the progress of a step but no results: a step of a suite is kept as a whole.
 struct Within<'a>(&'a mut dyn Observer);
 
 impl Observer for Within<'_> {
@@ -135,8 +135,8 @@ impl Observer for Within<'_> {
     fn step(&mut self, _step: &StepResult) {}
 }
 
-/// The caveats of all steps that count, one of each kind: that of the first step with the worst impact,
-/// with the number of steps that have one.
+/// Returns the caveats of all steps that count, one of each kind: that of the first step with the
+/// worst impact, with the number of steps that have one.
 fn caveats_of(
     steps: &[SuiteStepResult],
     counts: impl Fn(&Caveat, &SuiteStepResult) -> bool,

@@ -1,16 +1,17 @@
-//! The IOPS of each second of a step.
+//! Computes the IOPS of each second of a step.
 
 use iogauge_model::result::IntervalPoint;
 
-/// A shorter remainder at the end is not counted as a second.
+/// A shorter remainder at the end does not count as a second.
 const LEAST_SECONDS: f64 = 0.5;
 
-/// Reads and writes per second in each whole second of a step, the intervals of its series joined; in
-/// each interval where those are longer. A rest at the end is left out, unless it is all there is.
+/// Returns the reads and writes per second in each second of a step. Joins intervals of its series
+/// that are shorter than a second; a longer interval has its own value. Omits a short remainder at
+/// the end, unless it is the only one.
 pub(crate) fn iops_by_second(series: &[IntervalPoint]) -> Vec<f64> {
     let mut seconds: Vec<(i64, IntervalPoint)> = Vec::new();
     for point in series {
-        // An interval belongs to the second in which its middle lies.
+        // An interval belongs to the second that contains its midpoint.
         let number = (point.at_seconds - point.seconds / 2.0).floor() as i64;
         match seconds.last_mut() {
             Some((last, joined)) if *last == number => joined.append(point),
@@ -27,7 +28,7 @@ pub(crate) fn iops_by_second(series: &[IntervalPoint]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Intervals of a length with so many reads each.
+    /// Intervals of equal length with these numbers of reads.
     fn series(seconds: f64, reads: &[u64]) -> Vec<IntervalPoint> {
         let point = |(index, reads): (usize, &u64)| IntervalPoint {
             at_seconds: (index + 1) as f64 * seconds,
@@ -51,7 +52,7 @@ mod tests {
         near(&iops_by_second(&series(0.1, &ticks)), &[100.0, 200.0]);
         ticks.extend([400, 400, 400]);
         near(&iops_by_second(&series(0.1, &ticks)), &[100.0, 200.0, 4000.0]);
-        // Ticks that come late.
+        // Late intervals.
         near(&iops_by_second(&series(0.103, &[103; 20])), &[1000.0, 1000.0]);
     }
 

@@ -1,4 +1,4 @@
-//! The requirements of a suite for its target, and the properties of the target.
+//! The requirements of a suite for its target, and the facts about the target.
 
 use crate::session::rig::Rig;
 use iogauge_io::machine::Memory;
@@ -9,19 +9,21 @@ use iogauge_model::load::EngineKind;
 /// The requirements of a suite for its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Files in a target that is a directory, at least 1. Other targets have the parts that were named.
+    /// Number of files in a target that is a directory, at least 1. Other targets have the parts
+    /// that were named.
     pub files: u32,
-    /// Usable size of each part, in bytes; `None` for all there is, or the size of a new test file.
+    /// Usable size of each part, in bytes; `None` for the whole part, or the size of a new test
+    /// file.
     pub size_bytes: Option<u64>,
-    /// True if `size_bytes` is the size of all parts together, spread evenly over them. If it is `None`,
-    /// several new files together have the size of one.
+    /// True if `size_bytes` is the total size, spread evenly over all parts. If it is `None`,
+    /// several new files have together the size of one.
     pub size_is_total: bool,
     /// True if it writes.
     pub writes: bool,
     /// True if it bypasses the page cache.
     pub direct: bool,
-    /// True if block devices are not prefilled, because the suite itself writes all blocks before it reads
-    /// any, or measures how a device without data is written. Files are prefilled in any case.
+    /// True if block devices are not prefilled, because the suite itself writes all blocks before
+    /// it reads any, or measures writes to a device without data. Files are always prefilled.
     pub fresh_devices: bool,
 }
 
@@ -39,7 +41,7 @@ impl Default for Needs {
 }
 
 impl Needs {
-    /// Size of each of a number of parts, for a size as in `size_bytes`.
+    /// Returns the size of each of a number of parts, for a size as in `size_bytes`.
     #[must_use]
     pub fn of_each(&self, size_bytes: Option<u64>, parts: u32) -> Option<u64> {
         let shares = if self.size_is_total { u64::from(parts.max(1)) } else { 1 };
@@ -61,7 +63,7 @@ pub enum SiteKind {
 /// The target of a suite, and the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// The kinds of parts of a target.
+    /// The kinds of its parts.
     pub kind: SiteKind,
     /// Usable bytes of each part, at least one part.
     pub part_bytes: Vec<u64>,
@@ -71,14 +73,14 @@ pub struct Site {
     pub block_bytes: u32,
     /// The engine that issues the I/O.
     pub engine: EngineKind,
-    /// Processors this process may use, at least 1.
+    /// Processors that this process may use, at least 1.
     pub processors: u32,
     /// Memory of the machine, in bytes; 0 if unknown.
     pub memory_bytes: u64,
 }
 
 impl Site {
-    /// The target of a rig, and the engine.
+    /// Returns the site of a rig and an engine.
     #[must_use]
     pub fn of(rig: &Rig, engine: EngineKind) -> Self {
         let parts = rig.target().map_or(&[][..], |target| &target.parts);
@@ -92,7 +94,7 @@ impl Site {
             SiteKind::Simulated => vec![rig.size_bytes()],
             _ => parts.iter().map(|part| part.size_bytes).collect(),
         };
-        // The block of direct I/O to a file is known once the file exists.
+        // The block size of direct I/O to a file is not known before the file exists.
         let block = |part: &Part| match part.kind {
             PartKind::File(FileOrigin::ToMake) => part.logical_block_bytes,
             _ => part.block_bytes(),
@@ -126,7 +128,7 @@ impl Site {
         block_bytes.is_multiple_of(u64::from(self.block_bytes))
     }
 
-    /// A default load with this target's engine.
+    /// Returns the default workload with this target's engine.
     #[must_use]
     pub fn load(&self) -> Load {
         Load { engine: self.engine, ..Load::default() }
@@ -141,7 +143,7 @@ fn is_whole_device(part: &Part) -> bool {
         && facts.is_some_and(|f| f.disk.is_none() && f.size_bytes.is_none_or(reaches_end))
 }
 
-/// Processors this process may use, at least 1.
+/// Returns the number of processors that this process may use, at least 1.
 #[must_use]
 pub fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)

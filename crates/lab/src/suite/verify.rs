@@ -1,10 +1,11 @@
 //! `verify`: whether the target keeps what is written to it.
 //!
-//! Rounds write every block once and read every block back. A block contains its offset, its round, the
-//! worker that wrote it, and a checksum. A wrong block is therefore classified: flipped bits, torn, of
-//! another offset, of an earlier round, or of no round. The step that writes a round is saved once its fsync
-//! has returned, and thereby records what was acknowledged. A run that is resumed after its process or the
-//! machine was killed first checks that all of this is present.
+//! Rounds write every block once and read every block back. A block contains its offset, its round,
+//! the worker that wrote it, and a checksum. A wrong block is therefore classified: flipped bits,
+//! torn, of another offset, of an earlier round, or of no round. The step that writes a round is
+//! saved once its fsync has returned, and thereby records what was acknowledged. A run that is
+//! resumed after its process or the machine was killed first checks that all acknowledged data is
+//! present.
 
 mod rounds;
 
@@ -18,10 +19,10 @@ use iogauge_model::units::{Bytes, parse_count, size_word};
 use iogauge_model::{Caveat, CaveatCode, Step};
 use rounds::{RoundsDone, Stage};
 
-/// Most rounds.
+/// Maximum number of rounds.
 const MOST_ROUNDS: u32 = 1000;
 
-/// The suite with its options read.
+/// The suite with its options.
 #[derive(Debug)]
 struct Rounds {
     rounds: u32,
@@ -93,7 +94,7 @@ impl Suite for Rounds {
         Ok(steps)
     }
 
-    /// Wrong blocks are kept for inspection.
+    /// Ends the suite at the first wrong block or failed I/O, so that the blocks can be inspected.
     fn wants(&self, _site: &Site, _step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
         let faults = |result: &iogauge_model::result::StepResult| {
             result.corrupted() > 0 || result.errors() > 0
@@ -101,7 +102,7 @@ impl Suite for Rounds {
         !done.iter().filter_map(SuiteStepResult::step).any(faults)
     }
 
-    /// Caveats about speed do not concern the data.
+    /// Omits caveats about speed, which do not concern the data.
     fn caveat_filter<'a>(
         &'a self,
         _site: &'a Site,
@@ -110,12 +111,14 @@ impl Suite for Rounds {
         Box::new(|caveat, _| matches!(caveat.code, CaveatCode::IoErrors | CaveatCode::Interrupted))
     }
 
-    /// Each round ends with a flush, and the suite tests whether a cache loses data.
+    /// Omits the caveat of a volatile cache: each round ends with a flush, and the suite itself
+    /// tests for lost data.
     fn keeps_target_caveat(&self, caveat: &Caveat) -> bool {
         caveat.code != CaveatCode::VolatileWriteCache
     }
 
-    /// If the last round was read back, too, the next one may have been interrupted.
+    /// Returns a check if the last written round was also read back: the next round may have been
+    /// interrupted.
     fn before_going_on(&self, site: &Site, done: &[SuiteStepResult]) -> Option<SuiteStep> {
         let last = |stage: fn(u32) -> Stage| {
             let is_done = |number: &u32| {
@@ -126,7 +129,7 @@ impl Suite for Rounds {
         };
         let written = last(Stage::Write)?;
         if last(Stage::Read) != Some(written) {
-            // The next step reads it back and checks the same.
+            // The next step reads it back, which checks the same.
             return None;
         }
         let checks = done.iter().filter(|step| Stage::is_check(&step.place.key)).count();
@@ -141,13 +144,13 @@ impl Suite for Rounds {
 }
 
 impl Rounds {
-    /// Bytes used of each part.
+    /// Returns the used bytes of each part.
     fn part_bytes(&self, site: &Site) -> Vec<u64> {
         let most = self.size_bytes.unwrap_or(u64::MAX);
         site.part_bytes.iter().map(|bytes| *bytes.min(&most)).collect()
     }
 
-    /// A step of a job for each part, all of them whole.
+    /// Returns a step with a job for each part, on whole blocks.
     fn step(&self, site: &Site, stage: Stage) -> SuiteStep {
         let part_bytes = self.part_bytes(site);
         let parts = part_bytes.len();
@@ -186,7 +189,7 @@ impl Rounds {
             io_size_bytes: Some(size_bytes),
             end_fsync: writes,
             verify: Some(verify),
-            // Each round in an order of its own.
+            // Each round has its own order.
             seed: self.seed.wrapping_add(u64::from(number)),
             ..site.load()
         }

@@ -1,4 +1,5 @@
-//! `iogauge db beside`: the device under a database and the database on it, under the same limits.
+//! `iogauge db beside`: measures the device under a database and the database itself, under the
+//! same limits.
 
 mod device;
 
@@ -19,13 +20,13 @@ use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head, Wor
 use iogauge_model::{Caveat, Vocabulary};
 use iogauge_report::terminal;
 
-/// Before the database is looked at while it does its best.
+/// Ramp time before the measurement of the database at its answer.
 const RAMP_NS: u64 = 1_000_000_000;
 
 /// Runs the command.
 ///
 /// # Errors
-/// Wrong usage, a database or a directory that cannot be had, or a fault while measuring.
+/// Wrong usage, a database or directory that cannot be opened, or a fault while measuring.
 pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
     let plan = load::plan(&args.search, &load)?;
@@ -45,14 +46,14 @@ pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     ended
 }
 
-/// What is compared with its device.
+/// The database to compare with its device.
 struct Asked<'a> {
     target: &'a DbTarget,
     load: &'a DbLoad,
     plan: &'a SearchPlan,
 }
 
-/// What was measured, one after the other, until everything was or the user ended it.
+/// What was measured, in this order. A side is missing if the user ended the run before it.
 struct Measured {
     device: BesideSide,
     database: Option<DbSearched>,
@@ -68,12 +69,12 @@ impl Asked<'_> {
 }
 
 impl Measured {
-    /// True where the last step did not come to its end, or was not begun.
+    /// True if the last step was cut short or never began.
     fn was_interrupted(&self) -> bool {
         self.at_best.as_ref().is_none_or(|step| step.interrupted)
     }
 
-    /// What ended a measurement of the database, whose figures up to there are kept.
+    /// The fault that ended a measurement of the database. The figures measured before it are kept.
     fn fault(&self) -> Option<&LabError> {
         let searched = self.database.as_ref().and_then(|searched| searched.fault.as_ref());
         searched.or(self.at_best.as_ref().and_then(|step| step.fault.as_ref()))
@@ -122,8 +123,8 @@ impl Measured {
     }
 }
 
-/// Measures the device, the database, and the database once more where it does its best; an interrupt
-/// ends it behind what it cut short.
+/// Measures the device, then the database, then the database once more at its answer. An interrupt
+/// ends the sequence after the step that it cuts short.
 fn measure(
     record: &mut Record,
     asked: &Asked<'_>,
@@ -168,7 +169,8 @@ fn measure(
     Ok(measured)
 }
 
-/// Caveats with the side that they are about. That the run was ended is about both.
+/// Puts the name of the side in front of its caveats. Omits the caveat of an interrupted run, which
+/// is about both sides.
 fn about(side: &str, found: Vec<Caveat>) -> Vec<Caveat> {
     let named = |caveat: Caveat| match caveat.message.starts_with(&format!("the {side} ")) {
         true => caveat,

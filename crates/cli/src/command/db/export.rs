@@ -1,4 +1,5 @@
-//! `iogauge db export`: runs on databases as the CSV files that spreadsheets of the field expect.
+//! `iogauge db export`: writes runs on databases as the CSV files that existing spreadsheets
+//! expect.
 
 use crate::args::ExportArgs;
 use crate::command::history;
@@ -13,13 +14,13 @@ use std::collections::BTreeMap;
 /// Runs the command.
 ///
 /// # Errors
-/// Where there is nothing to export, or a file cannot be written.
+/// There is nothing to export, or a file cannot be written.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     let history = history::open(&args.history)?;
     let runs = if args.runs.is_empty() {
         let filter = Filter { kind: Some("db-run".to_owned()), ..Filter::default() };
         let mut rows = history.list(&filter)?;
-        // The first run first.
+        // Oldest run first.
         rows.reverse();
         rows.iter().map(|row| RunRef::Name(row.id.to_string())).collect()
     } else {
@@ -54,12 +55,12 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     let mut table = Vec::new();
     csv::database_workers(&documents, &mut table)?;
     tables.push((check("workers.csv")?, table));
-    // Every place was judged before the first one is written.
+    // Every path has been checked before the first file is written.
     tables.into_iter().try_for_each(|(file, table)| write(file, &table))?;
     Ok(Exit::Done)
 }
 
-/// Writes a table, and tells how many rows it has below its header.
+/// Writes a table and prints its number of rows, header excluded.
 fn write(file: OutputFile, table: &[u8]) -> anyhow::Result<()> {
     let path = file.path().display().to_string();
     file.put(table)?;

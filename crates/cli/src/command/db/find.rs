@@ -1,4 +1,4 @@
-//! `iogauge db find`: the most a database does under a limit.
+//! `iogauge db find`: finds the capacity of a database under a limit.
 
 use super::load;
 use super::run::{of_fault, tell};
@@ -19,7 +19,7 @@ use iogauge_report::terminal;
 /// Runs the command.
 ///
 /// # Errors
-/// Wrong usage, a database that cannot be had, or a fault while measuring.
+/// Wrong usage, a database that cannot be opened, or a fault while measuring.
 pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
     let plan = load::plan(&args.search, &load)?;
@@ -34,7 +34,7 @@ pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     ended
 }
 
-/// Searches, as a run of the history.
+/// Searches and records the run in the history.
 ///
 /// # Errors
 /// A fault while measuring.
@@ -76,7 +76,7 @@ fn search(
     record.tell_nothing(&document.caveats);
     let exit = match (exit_of(&document.answer, &document.curve), &searched.fault) {
         (Exit::Done, Some(fault)) => of_fault(fault),
-        // What ended it is no signal.
+        // The fault ended the search, not a signal.
         (Exit::Interrupted, Some(fault)) if of_fault(fault) == Exit::IoErrors => Exit::IoErrors,
         (exit, _) => exit,
     };

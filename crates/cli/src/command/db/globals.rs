@@ -12,13 +12,13 @@ use iogauge_lab::db::{
 use iogauge_model::units::Count;
 use std::time::Instant;
 
-/// More subscripts cannot be drawn one by one.
+/// Largest number of subscripts from which one can be drawn at random.
 const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 
 /// Makes the first globals.
 ///
 /// # Errors
-/// Where there are some already, or no room.
+/// Globals already exist, or there is no room.
 pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
@@ -42,10 +42,10 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
     make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_VALUE_BYTES, interrupt)
 }
 
-/// Makes more globals.
+/// Adds globals to existing ones.
 ///
 /// # Errors
-/// Where there is none yet, or no room.
+/// There is no global yet, or no room.
 pub fn add(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
@@ -120,7 +120,7 @@ fn make(
     Ok(Exit::Done)
 }
 
-/// Makes one of several globals, and tells the progress of all.
+/// Makes one of several globals and reports the progress over all of them.
 fn create_one(
     database: &dyn Database,
     global: Global,
@@ -132,10 +132,10 @@ fn create_one(
     progress.within(before, all, |part| database.create_global(global, part))
 }
 
-/// Counts what is there.
+/// Counts the subscripts of each global.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// The database cannot be read.
 pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let database = open(&args.url.url()?)?;
     let mut differs = false;
@@ -152,10 +152,10 @@ pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     Ok(if differs { Exit::IoErrors } else { Exit::Done })
 }
 
-/// Prints what was made.
+/// Prints the number of globals and the subscripts of each.
 ///
 /// # Errors
-/// Where it is not there.
+/// The database cannot be read.
 pub fn sizes(args: &OneArgs) -> anyhow::Result<Exit> {
     let globals = open(&args.url.url()?)?.globals()?;
     let mut words = vec![globals.len().to_string()];

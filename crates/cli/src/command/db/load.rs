@@ -1,4 +1,4 @@
-//! What is asked of a database, and the limits it is judged by.
+//! The workload for a database, and its limits.
 
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
 use crate::command::find::check_effort;
@@ -10,13 +10,13 @@ use iogauge_model::guide::Guide;
 use iogauge_model::limit::{Side, tightest};
 use std::hash::{BuildHasher, RandomState};
 
-/// Reads of a transaction that mixes, where nothing else is said.
+/// Default percentage of reads in a transaction of `--mode io`.
 const READ_PERCENT: f64 = 50.0;
 
-/// The load that was typed, with so many processes.
+/// Returns the workload from the options, with the given number of processes.
 ///
 /// # Errors
-/// Options that do not go together.
+/// Options that exclude each other.
 pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
     let mode = match (args.mode, args.read_pct) {
         (DbMode::Read, None) => Mode::Read,
@@ -39,18 +39,18 @@ pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
         processes,
         transaction_length: args.transaction_length,
         hang_ns: args.hang,
-        // The standard library's hasher is keyed by the system's randomness.
+        // The standard library keys its hasher with randomness from the system.
         seed: args.randseed.unwrap_or_else(|| RandomState::new().hash_one("seed") >> 1),
     })
 }
 
-/// The limits typed and those of the guide. One that names no direction bounds operations and, where
-/// something is written, commits alike: an update that nobody has to wait for says little about a
-/// database that makes everybody wait for its commits. A guide's limit on writes is about writes that somebody
-/// waits for, and bounds commits, too.
+/// Returns the limits from the options and from the guide. A limit without a direction bounds
+/// operations and, if the workload writes, commits as well: a fast update says little about a
+/// database whose commits are slow. A guide's limit on writes is meant for writes that somebody
+/// waits for, so it bounds commits, too.
 ///
 /// # Errors
-/// A limit on what the load does not do.
+/// A limit on something that the workload does not do.
 pub fn limits(
     typed: &[Limit],
     guide: Option<&'static Guide>,
@@ -73,7 +73,7 @@ pub fn limits(
             return Err(Usage(text).into());
         }
         if missing {
-            // A guide has limits for all kinds of loads.
+            // A guide has limits for all kinds of workloads.
             continue;
         }
         limits.push(limit);
@@ -89,10 +89,10 @@ pub fn limits(
     Ok(tightest(limits))
 }
 
-/// The search that was typed.
+/// Returns the search plan from the options.
 ///
 /// # Errors
-/// A budget, a precision or a limit that cannot be.
+/// An invalid budget, precision or limit.
 pub fn plan(args: &DbSearchArgs, load: &DbLoad) -> anyhow::Result<SearchPlan> {
     check_effort(args.budget, args.precision)?;
     let usual = [Limit::default()];

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 /// Runs the command.
 ///
 /// # Errors
-/// What the command could not do.
+/// Those of the subcommand.
 pub fn run(args: &DbArgs, arguments: &[OsString], interrupt: Interrupt) -> anyhow::Result<Exit> {
     match &args.action {
         DbAction::Setup(args) => setup::run(args, &interrupt),

@@ -1,4 +1,4 @@
-//! `iogauge db purge`: remove what iogauge made.
+//! `iogauge db purge`: removes what iogauge made.
 
 use crate::args::PurgeArgs;
 use crate::exit::Exit;
@@ -10,7 +10,7 @@ use iogauge_model::units::Bytes;
 /// Runs the command.
 ///
 /// # Errors
-/// Where it is not iogauge's, or a run has it.
+/// iogauge did not make the database, or a run uses it.
 pub fn run(args: &PurgeArgs) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;

@@ -1,4 +1,4 @@
-//! `iogauge db reset`: forget the runs on a database.
+//! `iogauge db reset`: removes the runs on a database from the history.
 
 use crate::args::ResetArgs;
 use crate::command::history;
@@ -11,7 +11,7 @@ use iogauge_model::result::Head;
 /// Runs the command.
 ///
 /// # Errors
-/// Where the history cannot be written, or a run is under way.
+/// The history cannot be written, or a run is under way.
 pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let mut history = history::open(&args.history)?;
@@ -27,7 +27,8 @@ pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The runs on a database, however it was typed. Settings are a run's, not the database's.
+/// Returns the runs on a database, whichever way its URL was typed. Settings in the URL belong to a
+/// run, not to the database, and are ignored.
 fn runs_on(history: &History, url: &DbUrl) -> Result<Vec<RunRef>, HistoryError> {
     let (backend, name) = (format!("{}:", url.backend), format!(" {}", url.name));
     let rows =
@@ -46,8 +47,8 @@ fn runs_on(history: &History, url: &DbUrl) -> Result<Vec<RunRef>, HistoryError> 
     Ok(runs)
 }
 
-/// The place of a run that did not keep it, as earlier versions did not; `None` where it was typed from a
-/// directory that nobody knows any more.
+/// Returns the place of a run whose head has none, as written by earlier versions. `None` if the
+/// path was relative, because the working directory was not recorded.
 fn place_of(typed: &str) -> Option<String> {
     let url: DbUrl = typed.parse().ok()?;
     url.place.starts_with('/').then(|| place(&url))

@@ -1,4 +1,5 @@
-//! `iogauge db run`: one load on a database, or a ladder of processes.
+//! `iogauge db run`: runs one workload on a database, or one at each number of processes of a
+//! ladder.
 
 use super::load;
 use crate::args::DbRunArgs;
@@ -18,7 +19,7 @@ use iogauge_report::terminal;
 /// Runs the command.
 ///
 /// # Errors
-/// Wrong usage, a database that cannot be had, or a fault while measuring.
+/// Wrong usage, a database that cannot be opened, or a fault while measuring.
 pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     if args.runtime == 0 {
         return Err(Usage("--runtime 0 measures nothing; hint: use 60s".to_owned()).into());
@@ -107,8 +108,8 @@ fn measure(
     Ok(Outcome { document, instead: None, exit })
 }
 
-/// How a command ends that kept what was measured before a fault. A disk that is filled up to what stays free
-/// ends a run as a full one does.
+/// Returns the exit code of a command that kept what it measured before a fault. Reaching the
+/// free-space reserve counts like a full disk.
 pub(super) fn of_fault(fault: &LabError) -> Exit {
     match fault {
         LabError::Db(DbError::NoRoom(_)) => Exit::IoErrors,
@@ -116,7 +117,7 @@ pub(super) fn of_fault(fault: &LabError) -> Exit {
     }
 }
 
-/// Tells a fault that left what was measured before it.
+/// Prints a fault after which the earlier measurements are kept.
 pub(super) fn tell(record: &mut Record, fault: &LabError) {
     record.screen.progress.clear();
     screen::error(&format!("{fault}"));

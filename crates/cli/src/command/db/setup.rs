@@ -1,4 +1,4 @@
-//! `iogauge db setup`: a database whose blocks hold data.
+//! `iogauge db setup`: makes a database whose blocks hold data.
 
 use super::work::{Unit, with_progress};
 use crate::args::SetupArgs;
@@ -14,11 +14,11 @@ use std::time::Instant;
 /// Runs the command.
 ///
 /// # Errors
-/// Where there is something already, or no room.
+/// A database already exists, or there is no room.
 pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
-    // What is there already is the first thing to tell.
+    // An existing database is the first error to report, so it is left to `setup`.
     if !database.is_there()? {
         check_reserve(database.as_ref(), args.size, |fits| {
             (fits > 0).then(|| format!("--size {}m or less", fits >> 20))

@@ -1,4 +1,4 @@
-//! `iogauge db verify`: is everything there that was acknowledged?
+//! `iogauge db verify`: checks that all acknowledged data is there.
 
 use super::work::{Unit, with_progress};
 use crate::args::VerifyArgs;
@@ -11,7 +11,7 @@ use iogauge_report::terminal;
 /// Runs the command.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// The database cannot be read.
 pub fn run(args: &VerifyArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let quiet = args.quiet || args.json;

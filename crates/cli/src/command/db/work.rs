@@ -1,4 +1,4 @@
-//! Work on a database that takes its time: how far it is, how long it will take, and how it is ended.
+//! Long operations on a database: progress, time left, and interruption.
 
 use crate::screen;
 use crate::screen::Progress;
@@ -7,12 +7,11 @@ use iogauge_lab::db::DbError;
 use iogauge_model::units::{Bytes, Count};
 use std::time::{Duration, Instant};
 
-/// What is counted while something goes on.
+/// What progress is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes.
     Bytes,
-    /// Anything that is counted, by its name in the plural.
+    /// Other items, by their plural noun.
     Count(&'static str),
 }
 
@@ -32,14 +31,15 @@ impl Unit {
     }
 }
 
-/// Time after which work is known to take its time.
+/// Duration from which an operation counts as long.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Does something that tells how far it is. A doubt about it is told once it takes its time, so that it can
-/// be ended, or at its end where it went well: what fails at once has a line of its own to tell.
+/// Runs an operation and shows its progress. Prints the warning in `doubt` once the operation has
+/// taken [`SOON`], so that the user can still end it, or after a shorter operation that succeeds.
+/// An operation that fails sooner reports its own error instead.
 ///
 /// # Errors
-/// What it says; [`DbError::Interrupted`] where the user ended it.
+/// Those of the operation; [`DbError::Interrupted`] if the user ended it.
 pub fn with_progress<T>(
     word: &str,
     unit: Unit,
@@ -70,7 +70,7 @@ pub fn with_progress<T>(
     done
 }
 
-/// Time that is left, once enough is done to tell.
+/// Estimates the time left; empty in the first second.
 fn left(elapsed: Duration, done: u64, of: u64) -> String {
     if elapsed < Duration::from_secs(1) || done == 0 || done >= of {
         return String::new();

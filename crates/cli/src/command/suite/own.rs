@@ -1,4 +1,4 @@
-//! `iogauge suite FILE`: steps of the user's own, from a TOML file or a job file of fio's.
+//! `iogauge suite FILE`: steps from the user's TOML file or fio job file.
 
 use super::{Ready, open};
 use crate::args::{SuiteCommon, TargetArgs};
@@ -16,20 +16,20 @@ use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteHead};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A file, read.
+/// A suite file that was read.
 #[derive(Debug)]
 pub struct OwnFile {
     path: PathBuf,
     text: String,
-    /// The groups of a job file.
+    /// The groups, if it is a job file.
     groups: Option<Vec<Group>>,
 }
 
 impl OwnFile {
-    /// Reads a file; one whose name ends in `.fio` is a job file of fio's.
+    /// Reads a file. One whose name ends in `.fio` is a fio job file.
     ///
     /// # Errors
-    /// Where it cannot be read, or says what cannot be.
+    /// The file cannot be read or is invalid.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let text = Here.read(path).map_err(|error| Usage(format!("{shown}: {error}")))?;
@@ -38,17 +38,18 @@ impl OwnFile {
         Ok(Self { path: path.to_owned(), text, groups })
     }
 
-    /// The suite as requested: the path of the file, and a digest by which a resumed run detects that the file changed.
+    /// The suite as requested: the path of the file, and a digest by which a resumed run detects
+    /// that the file changed.
     pub fn asked(&self, typed: &BTreeMap<String, String>) -> SuiteAsked {
         let mut options = typed.clone();
         options.insert(SuiteAsked::CONTENT.to_owned(), content_word(&self.text));
         SuiteAsked { name: self.path.display().to_string(), options }
     }
 
-    /// The target as typed; where none was, the files and devices that a job file names.
+    /// Returns the target as typed or, if none was, the files and devices that a job file names.
     ///
     /// # Errors
-    /// Options that take a target.
+    /// Options that require a target.
     pub fn target(&self, common: &SuiteCommon) -> anyhow::Result<TargetArgs> {
         let mut target = common.target.clone();
         let Some(groups) = &self.groups else { return Ok(target) };
@@ -68,10 +69,10 @@ impl OwnFile {
         Err(Usage(text).into())
     }
 
-    /// The suite with its target.
+    /// Opens the suite with its target.
     ///
     /// # Errors
-    /// Where the guards refuse the target, or a step does not fit it.
+    /// The guards refuse the target, or a step does not fit it.
     pub fn open(self, common: &SuiteCommon, asked: &SuiteAsked) -> anyhow::Result<Ready> {
         let (path, target) = (&self.path, &common.target);
         let (own, opened, unlink) = match &self.groups {
@@ -98,7 +99,7 @@ impl OwnFile {
     }
 }
 
-/// The groups of a job file, each job of them on all of a target in place of its files.
+/// Returns the groups of a job file with each job on the whole target instead of its own files.
 fn on_target(path: &Path, groups: &[Group], common: &SuiteCommon) -> anyhow::Result<(Own, Opened)> {
     let jobs = || groups.iter().flat_map(|group| &group.jobs);
     let size = |job: &PlannedJob| Some(job.file_size_bytes? * job.files.len() as u64);
@@ -132,7 +133,7 @@ fn from_toml(path: &Path, text: &str, typed: &BTreeMap<String, String>) -> Resul
     Own::read(&path.display().to_string(), text, &options, &read)
 }
 
-/// Reads options by their table. Errors name their lines.
+/// Parses workload options by their table. Errors name the line.
 pub(in crate::command) struct Reader<'a> {
     path: &'a Path,
 }
@@ -150,7 +151,7 @@ impl<'a> Reader<'a> {
         wrong(self.path, line, reason)
     }
 
-    /// The load of a job.
+    /// Returns the workload of a job.
     pub(in crate::command) fn job(
         &self,
         step: &FileStep,
@@ -166,7 +167,7 @@ impl<'a> Reader<'a> {
         Ok(FileLoad { load, engine: typed.asked_engine(), target_bytes: typed.target_bytes() })
     }
 
-    /// Each option by itself first, so that one that is wrong is reported with its line.
+    /// Parses each option by itself first, so that an error names its line.
     fn typed(&self, step: &FileStep, job: &FileJob) -> Result<Typed, SuiteError> {
         let mut words: Vec<(&'static LoadOption, Option<&str>)> = Vec::new();
         for option in &job.options {
@@ -196,7 +197,7 @@ fn no_option(name: &str) -> String {
     format!("\"{name}\" is no option of a load; hint: use {right}")
 }
 
-/// What is wrong with an option, in the words of the file.
+/// Describes what is wrong with an option, as the file spells it.
 fn in_words(option: &FileOption, error: &LoadError) -> String {
     let FileOption { name, value, .. } = option;
     if error.reason.contains(value.as_str()) {

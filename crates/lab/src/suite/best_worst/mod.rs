@@ -1,8 +1,9 @@
 //! `best-worst`: the best case of a target, its worst case, and the capacity to plan with.
 //!
-//! In the best case it transfers large blocks sequentially, and small ones from its cache. In the worst case
-//! it accesses small blocks over a region larger than any cache, after it was rewritten until it is steady.
-//! Data sheets have the best case; an application should expect figures near the worst.
+//! The best case transfers large blocks sequentially and small ones from the target's cache. The
+//! worst case accesses small blocks over a region larger than any cache, after the region was
+//! rewritten until it is in steady state. Data sheets give the best case; an application should
+//! expect figures near the worst.
 
 mod plan;
 mod report;
@@ -65,18 +66,18 @@ pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError
 }
 
 impl BestWorst {
-    /// The cache of each part: as typed, or guessed.
+    /// Returns the cache of each part: as typed, or guessed.
     fn cache_bytes(&self) -> u64 {
         self.cache_bytes.unwrap_or(GUESSED_CACHE_BYTES)
     }
 
-    /// The limits that bound such a load.
+    /// Returns the limits that bound such a workload.
     fn searched(&self, rw: Pattern) -> Vec<Limit> {
         let load = Load { rw, ..Load::default() };
         self.limits.iter().filter(|limit| limit.check(&load).is_ok()).copied().collect()
     }
 
-    /// A caveat if the target is too small to show its worst case.
+    /// Returns a caveat if the target is too small to show its worst case.
     fn too_small(&self, site: &Site) -> Option<Caveat> {
         let size_bytes = site.part_bytes.iter().min().copied().unwrap_or(0);
         let (cache_bytes, guessed) = (self.cache_bytes(), self.cache_bytes.is_none());
@@ -86,13 +87,13 @@ impl BestWorst {
     }
 }
 
-/// IOPS of the complete rounds, in order.
+/// Returns the IOPS of the complete rounds, in order.
 fn round_rates(steps: &[SuiteStepResult]) -> Vec<f64> {
     let whole = steps.iter().filter(|step| step.place.phase == plan::ROUNDS && !step.interrupted);
     whole.filter_map(|step| Some(step.step()?.total()?.iops)).collect()
 }
 
-/// True if a caveat about a step is one about the result.
+/// True if a caveat about a step is also one about the result.
 fn concerns(caveat: &Caveat, step: &SuiteStepResult) -> bool {
     if step.place.key == plan::FILL_CACHE {
         return matches!(caveat.code, CaveatCode::IoErrors | CaveatCode::Interrupted);

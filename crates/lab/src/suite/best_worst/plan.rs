@@ -29,27 +29,27 @@ pub(super) const HYBRID: &str = "hybrid";
 pub(super) const CAPACITY_READ: &str = "capacity random read";
 pub(super) const CAPACITY_MIXED: &str = "capacity random 70/30";
 
-/// Block of sequential I/O.
+/// Block size of sequential I/O.
 const LARGE_BYTES: u64 = 1 << 20;
-/// Large blocks outstanding.
+/// Queue depth of sequential I/O.
 const LARGE_DEPTH: u32 = 8;
 
-/// The key of a comparison between dependent and independent I/O.
+/// Returns the key of a step that compares dependent and independent I/O.
 pub(super) fn chains_key(dependent: bool, users: u32) -> String {
     let word = if dependent { "dependent" } else { "independent" };
     format!("{word} {}", counted(users, "user"))
 }
 
 impl BestWorst {
-    /// Users of the comparison between dependent and independent I/O.
+    /// Returns the numbers of users at which dependent and independent I/O are compared.
     pub(super) fn chains(&self) -> Vec<u32> {
         let mut users = vec![1, self.users];
         users.dedup();
         users
     }
 
-    /// The region of each part that a cache should hold: half the size of the cache, which has other
-    /// contents, too, and at most a tenth of the part.
+    /// Returns the size of the region of each part that should fit into the cache: half of the
+    /// cache, which also holds other data, and at most a tenth of the part.
     pub(super) fn hot_bytes(&self, site: &Site) -> u64 {
         let hot = (self.cache_bytes() / 2).min(site.smallest_bytes() / 10);
         (hot / self.block_bytes * self.block_bytes).max(self.block_bytes)
@@ -132,7 +132,8 @@ impl BestWorst {
         steps.into_iter().filter(|step| !(self.read_only && step.writes())).collect()
     }
 
-    /// An independent reader and writer at the same time, each with half of the I/Os.
+    /// Returns a step with an independent reader and writer at the same time, each with half of the
+    /// I/Os.
     fn hybrid(&self, site: &Site) -> SuiteStep {
         let job = |rw: Pattern, seed| Job {
             name: rw.to_string(),

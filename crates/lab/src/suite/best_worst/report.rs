@@ -16,31 +16,31 @@ use iogauge_model::result::{
 use iogauge_model::units::Bytes;
 use serde_json::{Value, json};
 
-/// Dependent and independent I/O of so many users.
+/// Dependent and independent I/O at one number of users.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Chains {
     pub(super) users: u32,
-    /// Reads that were changed and written back, per second.
+    /// Blocks read, modified and written back, per second.
     pub(super) updates_per_sec: f64,
     pub(super) independent_iops: f64,
     read_ns: f64,
     write_ns: f64,
 }
 
-/// Everything that was measured.
+/// All measured figures.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) best: Vec<Row>,
     pub(super) worst: Vec<Row>,
-    /// Reads and writes of the hybrid.
+    /// Reads and writes of the hybrid step.
     pub(super) hybrid: Option<(DirectionResult, DirectionResult)>,
     rounds: Vec<(u32, Row)>,
-    /// The round that ended them, and what the rule found there.
+    /// The round that ended the rounds, and the result of the steady-state rule there.
     pub(super) steady: Option<(u32, SteadyCheck)>,
-    /// How often the target was written during the rounds.
+    /// How many times the target was rewritten during the rounds.
     pub(super) rewritten: f64,
     pub(super) chains: Vec<Chains>,
-    /// The region of each part that a cache should hold, in bytes.
+    /// The region of each part that should fit into the cache, in bytes.
     hot_bytes: u64,
     pub(super) reads: Option<&'a SearchResult>,
     pub(super) mixed: Option<&'a SearchResult>,
@@ -83,29 +83,29 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Most bytes per second at its best.
+    /// The highest bandwidth of the best case.
     pub(super) fn most_bytes(&self) -> Option<f64> {
         self.best.iter().map(|figure| figure.all.bytes_per_sec).reduce(f64::max)
     }
 
-    /// Most IOPS of what the cache holds.
+    /// The highest IOPS from the cache.
     pub(super) fn most_iops(&self) -> Option<&Row> {
         let cached = |figure: &&Row| matches!(figure.key.as_str(), CACHED_READ | CACHED_WRITE);
         let cached = self.best.iter().filter(cached);
         cached.max_by(|a, b| a.all.iops.total_cmp(&b.all.iops))
     }
 
-    /// Fewest IOPS at its worst.
+    /// The lowest IOPS of the worst case.
     pub(super) fn least_iops(&self) -> Option<&Row> {
         self.worst.iter().min_by(|a, b| a.all.iops.total_cmp(&b.all.iops))
     }
 
-    /// Complete rounds.
+    /// Number of complete rounds.
     pub(super) fn round_count(&self) -> u32 {
         self.rounds.len() as u32
     }
 
-    /// A caveat if all rounds ran and the target never became steady.
+    /// Returns a caveat if all rounds ran and the target never reached a steady state.
     pub(super) fn never_steady(&self, most: u32) -> Option<Caveat> {
         (self.round_count() >= most && self.steady.is_none()).then(|| {
             let fact = SteadinessFact::NeverSteady { rounds: most };
@@ -252,7 +252,7 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// The IOPS of the best case divided by those of the worst.
+    /// Returns the IOPS of the best case divided by those of the worst.
     pub(super) fn ratio(&self) -> Option<f64> {
         Some(self.most_iops()?.all.iops / self.least_iops()?.all.iops)
     }

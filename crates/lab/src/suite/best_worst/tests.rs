@@ -1,4 +1,4 @@
-//! The suite on steps as they could have been measured.
+//! Tests of the suite on made-up steps.
 
 use super::plan::{CACHED_READ, HYBRID, RANDOM_READ, RANDOM_WRITE, ROUNDS, SEQUENTIAL_READ};
 use super::*;
@@ -29,7 +29,7 @@ fn round(number: usize, rate: f64) -> SuiteStepResult {
     step(ROUNDS, &format!("round {number}"), None, Some((rate, 1_000_000)))
 }
 
-/// Rounds that the suite wants of a device that comes to such rates.
+/// Returns the rounds that the suite runs on a device with these rates.
 fn rounds_wanted(suite: &dyn Suite, rates: impl Fn(usize) -> f64) -> Vec<SuiteStepResult> {
     let site = site(SiteKind::Simulated, &[GIB]);
     let mut done = Vec::new();

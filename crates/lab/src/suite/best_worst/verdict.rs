@@ -1,4 +1,4 @@
-//! The report in sentences.
+//! The verdict: the report in sentences.
 
 use super::BestWorst;
 use super::report::Report;
@@ -20,7 +20,7 @@ impl Report<'_> {
         sentences
     }
 
-    /// Best, worst and what to count on, as far as they were measured.
+    /// Returns the sentence with best case, worst case and capacity, as far as they were measured.
     fn both_ends(&self, suite: &BestWorst) -> Option<String> {
         let best = match (self.most_bytes(), self.most_iops()) {
             (Some(bytes), Some(figure)) => {
@@ -97,7 +97,8 @@ impl Report<'_> {
     }
 }
 
-/// `you can count on 30,100 IOPS (29,900 to 30,300) of random 4 KiB reads under mean <= 10 ms`.
+/// Example: `you can count on 30,100 IOPS (29,900 to 30,300) of random 4 KiB reads under mean <= 10
+/// ms`.
 fn count_on(search: &SearchResult, what: &str) -> String {
     let limits = listed(&search.limits, ", ");
     let iops = &search.answer.iops;
@@ -117,7 +118,7 @@ fn rate(iops: f64) -> Count {
     Count(if iops >= 100.0 { iops.round() } else { iops })
 }
 
-/// `33 % of`, `2.5 times`.
+/// Examples: `33 % of`, `2.5 times`.
 fn times(rewritten: f64) -> String {
     if rewritten < 1.0 {
         format!("{:.0} % of", rewritten * 100.0)

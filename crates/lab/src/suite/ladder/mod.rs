@@ -1,7 +1,8 @@
 //! `ladder`: how many users a target serves.
 //!
-//! Each user waits for its I/O before it issues the next, as a process of a database does. The number of
-//! users doubles until a latency limit is broken, or until more users add no IOPS: then I/Os only queue.
+//! Each user waits for its I/O before it issues the next, as a process of a database does. The
+//! number of users doubles until a latency limit is broken, or until more users add no IOPS:
+//! additional I/Os then only queue.
 
 mod report;
 mod rung;
@@ -17,15 +18,16 @@ use iogauge_model::{Caveat, Limit};
 use rung::{End, Rung, chosen};
 use serde_json::json;
 
-/// Share of the users' growth that counts as growth by default.
+/// Default threshold of relative growth: growth of the IOPS divided by growth of the users.
 const USUAL_GROWTH: f64 = 0.5;
 
 #[derive(Debug)]
 struct Ladder {
-    /// The rungs, by rising users.
+    /// The rungs, in ascending order of users.
     own: Own,
     limits: Vec<Limit>,
-    /// Share of the users' growth that counts as growth; 0 if the ladder does not end for lack of it.
+    /// Threshold of relative growth below which the ladder ends; 0 if it does not end for lack of
+    /// growth.
     growth: f64,
 }
 
@@ -88,19 +90,19 @@ impl Suite for Ladder {
 }
 
 impl Ladder {
-    /// The load of the last rung, which differs from the others in its users.
+    /// Returns the workload of the last rung. The rungs differ only in their users.
     fn load(&self) -> &Load {
         self.own.last_load()
     }
 
-    /// The measured rungs, by rising users.
+    /// Returns the measured rungs, in ascending order of users.
     fn rungs(&self, steps: &[SuiteStepResult]) -> Vec<Rung> {
         let measured =
             |own: &OwnStep| Rung::of(own.load().numjobs, step_of(steps, &own.key)?, &self.limits);
         self.own.steps.iter().filter_map(measured).collect()
     }
 
-    /// The reason why no rung follows the last one.
+    /// Returns the reason why no rung follows the last one.
     fn end(&self, rungs: &[Rung]) -> Option<End> {
         let last = rungs.last()?;
         if let Some((limit, value_ns)) = last.broken {
@@ -114,14 +116,14 @@ impl Ladder {
         self.growth == 0.0 || after.growth_at_most(before) >= self.growth
     }
 
-    /// The rung up to which IOPS grow with the users; `None` if they grow to the end.
+    /// Returns the last rung up to which IOPS grow with the users; `None` if they grow to the end.
     fn linear_to<'a>(&self, rungs: &'a [Rung]) -> Option<&'a Rung> {
         let least = if self.growth == 0.0 { USUAL_GROWTH } else { self.growth };
         let stops = |pair: &&[Rung]| pair[1].growth_at_most(&pair[0]) < least;
         rungs.windows(2).find(stops).map(|pair| &pair[0])
     }
 
-    /// A caveat if a limit was judged by too few I/Os.
+    /// Returns a caveat if a limit was judged with too few I/Os.
     fn too_few(&self, steps: &[SuiteStepResult]) -> Option<Caveat> {
         let short = |step: &SuiteStepResult| {
             Some((

@@ -94,7 +94,7 @@ impl Ladder {
     }
 }
 
-/// The verdict if no rung keeps the limits.
+/// Returns the verdict if no rung meets the limits.
 fn never(first: &Rung) -> String {
     let Some((limit, value_ns)) = first.broken else { return NOTHING.to_owned() };
     let verb = if first.users == 1 { "breaks" } else { "break" };
@@ -107,7 +107,7 @@ fn never(first: &Rung) -> String {
     )
 }
 
-/// The reason why these are the IOPS to plan with.
+/// Returns the reason for the IOPS to plan with.
 fn reason(rungs: &[Rung], chosen: &Rung, last: &Rung, end: Option<End>) -> String {
     match (end, rungs) {
         (Some(End::Limit(limit, value_ns)), _) => format!(

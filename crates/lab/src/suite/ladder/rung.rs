@@ -4,15 +4,16 @@ use crate::suite::kit::{Row, broken, counted, iops};
 use iogauge_model::Limit;
 use iogauge_model::result::{Estimate, StepResult};
 
-/// Rungs with at least this share of the highest IOPS are as good; the one with the fewest users counts.
+/// Rungs with at least this share of the highest IOPS are equally good; the one with the fewest
+/// users is chosen.
 const AS_GOOD: f64 = 0.95;
 
-/// The reason for the end of the ladder.
+/// The reason why the ladder ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum End {
-    /// Its last rung breaks a limit, whose statistic has this value in nanoseconds.
+    /// The last rung breaks a limit, whose statistic has this value in nanoseconds.
     Limit(Limit, f64),
-    /// Its last rung adds too few IOPS.
+    /// The last rung adds too few IOPS.
     Growth,
     /// There are no more rungs.
     Top,
@@ -28,7 +29,7 @@ impl End {
     }
 }
 
-/// A number of users.
+/// The figures of one number of users.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rung {
     pub(super) users: u32,
@@ -49,12 +50,12 @@ impl Rung {
         })
     }
 
-    /// Growth of the IOPS since a rung, as a part of the users' growth.
+    /// Returns the growth of the IOPS since a rung, divided by the growth of the users.
     pub(super) fn growth_from(&self, before: &Self) -> f64 {
         self.growth(before, self.iops.mean, before.iops.mean)
     }
 
-    /// Its upper end by the confidence intervals of both.
+    /// Returns the upper bound of that growth, by the confidence intervals of both rungs.
     pub(super) fn growth_at_most(&self, before: &Self) -> f64 {
         self.growth(before, self.iops.ci95[1], before.iops.ci95[0].max(f64::MIN_POSITIVE))
     }
@@ -64,15 +65,15 @@ impl Rung {
         (iops / iops_before - 1.0) / (users - 1.0)
     }
 
-    /// IOPS per user, as a part of those of another rung.
+    /// Returns the IOPS per user relative to another rung.
     pub(super) fn per_user(&self, first: &Self) -> f64 {
         let each = |rung: &Self| rung.iops.mean / f64::from(rung.users);
         each(self) / each(first)
     }
 }
 
-/// The rung to plan with: of those that keep the limits and are as good as the highest, the one with
-/// the fewest users.
+/// Returns the rung to plan with: of those that meet the limits and are as good as the highest, the
+/// one with the fewest users.
 pub(super) fn chosen(rungs: &[Rung]) -> Option<&Rung> {
     let kept = || rungs.iter().filter(|rung| rung.broken.is_none());
     let most = kept().map(|rung| rung.iops.mean).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The ladder on made-up rungs.
+//! Tests of the ladder on made-up rungs.
 
 use super::*;
 use crate::suite::SiteKind;
@@ -15,7 +15,7 @@ fn refused(typed: &[(&str, &str)]) -> String {
     ladder(typed).unwrap_err().to_string()
 }
 
-/// A rung that came to so many IOPS of one latency.
+/// A rung with these IOPS, all I/Os at one latency.
 fn step(users: u32, rate: f64, latency_ns: u64) -> SuiteStepResult {
     let place = StepPlace { key: counted(users, "user"), phase: "ladder".to_owned(), round: None };
     made_up::step(place, Some((rate, latency_ns)), None)
@@ -25,7 +25,7 @@ fn site() -> Site {
     made_up::site(SiteKind::Simulated, &[1 << 30])
 }
 
-/// What a suite makes of steps, of which it took as many as it wanted.
+/// Returns how many of the steps a suite runs, and its conclusion from these.
 fn climbed(suite: &dyn Suite, steps: &[SuiteStepResult]) -> (usize, Conclusion) {
     let plan = suite.plan(&site()).unwrap();
     let mut done = Vec::new();
@@ -49,7 +49,7 @@ fn it_ends_where_iops_stop_to_grow() {
         step(16, 90_000.0, 178_000),
     ];
     let (ran, conclusion) = climbed(suite.as_ref(), &steps);
-    // 22 % more for 100 % more users; what would have come behind is not looked at.
+    // 22 % more for 100 % more users. Later rungs do not run.
     assert_eq!(ran, 4);
     let findings = &conclusion.findings;
     assert_eq!((&findings["ended_by"], &findings["users"]), (&json!("growth"), &json!(8)));
@@ -80,7 +80,7 @@ fn it_ends_where_a_limit_breaks() {
     let (ran, conclusion) = climbed(suite.as_ref(), &steps);
     assert_eq!(ran, 4);
     assert_eq!(conclusion.findings["ended_by"], "limit");
-    // Four users add a hundredth: one is as good.
+    // Four users add one percent, so one user is as good.
     assert_eq!(conclusion.findings["users"], 1);
     assert!(conclusion.verdict[1].starts_with("IOPS do not grow with the users from the first"));
     let first = &conclusion.verdict[0];

@@ -7,29 +7,29 @@ use iogauge_model::load::{BlockSizes, Pattern, SyncMode};
 use iogauge_model::units::size_word;
 use std::str::FromStr;
 
-/// A kind of I/O that databases do.
+/// A kind of I/O that databases issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
-    /// Random reads, as of an index.
+    /// Random reads, as from an index.
     ReadRand,
-    /// Sequential reads, as of a table scan or a backup.
+    /// Sequential reads, as from a table scan or a backup.
     Read,
-    /// Sequential writes that wait for the medium, as of a redo log.
+    /// Sequential writes that wait for the medium, as to a redo log.
     Write,
-    /// Random reads and writes mixed, as of users and the database writer together.
+    /// Random reads and writes mixed, as from users and the database writer together.
     RandRw,
 }
 
-/// Users of a sequential read that is run with every block size.
+/// Users of a sequential read that runs with every block size.
 const ALONE: &[u32] = &[1];
 const MANY: &[u32] = &[1, 8, 16, 32, 64];
 const LOG_WRITERS: &[u32] = &[1, 4, 16];
 
 impl Test {
-    /// All of them, in the order they run: what only reads comes first.
+    /// All of them, in the order they run. The read-only tests come first.
     pub(super) const ALL: [Self; 4] = [Self::ReadRand, Self::Read, Self::Write, Self::RandRw];
 
-    /// The word it is asked by.
+    /// Returns its name on the command line.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::ReadRand => "readrand",
@@ -39,12 +39,12 @@ impl Test {
         }
     }
 
-    /// True where it changes the target.
+    /// True if it changes the target.
     pub(super) fn writes(self) -> bool {
         matches!(self, Self::Write | Self::RandRw)
     }
 
-    /// True where each user goes through a stretch of its own.
+    /// True if each user accesses a region of its own.
     pub(super) fn is_sequential(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
@@ -57,7 +57,7 @@ impl Test {
         }
     }
 
-    /// The load of one user.
+    /// Returns the workload of one user.
     pub(super) fn load(self, site: &Site, block_bytes: u64) -> Load {
         let usual = Load { block: BlockSizes::fixed(block_bytes), ..site.load() };
         match self {
@@ -68,7 +68,8 @@ impl Test {
         }
     }
 
-    /// Its entries by rising users, then block sizes. Typed values replace the defaults.
+    /// Returns its entries, in ascending order of users, then block sizes. Typed values replace the
+    /// defaults.
     pub(super) fn entries(self, block_bytes: &[u64], users: &[u32]) -> Vec<Entry> {
         let sizes = if block_bytes.is_empty() { self.block_bytes() } else { block_bytes };
         let largest = sizes.iter().max().copied();
@@ -103,7 +104,7 @@ impl FromStr for Test {
     }
 }
 
-/// One test by so many users with one block size.
+/// One test with a number of users and a block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) test: Test,
@@ -112,13 +113,13 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// `readrand 8k 16 users`.
+    /// Example: `readrand 8k 16 users`.
     pub(super) fn key(&self) -> String {
         let (word, size) = (self.test.word(), size_word(self.block_bytes));
         format!("{word} {size} {}", counted(self.users, "user"))
     }
 
-    /// True where direct I/O takes its blocks.
+    /// True if direct I/O accepts its block size.
     pub(super) fn fits(&self, site: &Site) -> bool {
         site.takes(self.block_bytes)
     }

@@ -1,7 +1,7 @@
-//! `oltp`: the matrix of loads by which database administrators judge storage.
+//! `oltp`: the matrix of workloads by which database administrators judge storage.
 //!
 //! Random reads, scans, redo writes and a mix of reads and writes, each by one user and by many. A
-//! user is a stream of I/Os one after the other, as a server process is that waits for its block.
+//! user issues one I/O at a time, as a server process does that waits for its block.
 
 mod matrix;
 mod verdict;
@@ -16,11 +16,11 @@ use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, Step};
 use matrix::{Entry, Test};
 
-/// Most users.
+/// Largest number of users.
 const MOST_USERS: u32 = 1024;
-/// Divides the measured time to give the unmeasured time before it.
+/// The ramp time is the measured time divided by this.
 const RAMP_SHARE: u64 = 10;
-/// Devices are written in blocks of this size, which is large enough for full bandwidth.
+/// Block size for initializing devices; large enough for full bandwidth.
 const INIT_BLOCK_BYTES: u64 = 1 << 20;
 const INIT_DEPTH: u32 = 16;
 
@@ -135,7 +135,7 @@ impl Oltp {
     fn check_ground(&self, site: &Site) -> Result<(), SuiteError> {
         let all_bytes = site.size_bytes();
         if let Some(asked) = self.size_bytes.filter(|asked| *asked > all_bytes) {
-            // Files and devices were opened by their shares, which are whole blocks.
+            // Files and devices were opened with their shares, which are whole blocks.
             if site.kind == SiteKind::Simulated {
                 return Err(SuiteError::option(
                     "size",
@@ -166,7 +166,7 @@ impl Oltp {
         Ok(())
     }
 
-    /// Bytes of each part that are measured on.
+    /// Returns the measured bytes of each part.
     fn part_bytes(&self, site: &Site) -> Vec<u64> {
         let most = match site.kind {
             SiteKind::Simulated => self.size_bytes.unwrap_or(u64::MAX),
@@ -176,7 +176,8 @@ impl Oltp {
         site.part_bytes.iter().map(|bytes| (*bytes).min(most) / block * block).collect()
     }
 
-    /// Each user of a sequential test has at least one block to itself, and each part has one.
+    /// Checks that each user of a sequential test has at least one block to itself, and that each
+    /// part has one.
     fn check_room(&self, site: &Site, part_bytes: &[u64]) -> Result<(), SuiteError> {
         let parts = part_bytes.len() as u64;
         let of_each_part = |entry: &Entry| {
@@ -226,7 +227,8 @@ impl Oltp {
     }
 }
 
-/// Writes every block of every part once: whole mebibytes, then the remainder.
+/// Returns the step that writes every block of every part once: whole mebibytes, then the
+/// remainder.
 fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
     let mut step = Step::single(site.load(), 0, LONGEST_NS);
     step.label = format!("write {} once", Bytes(part_bytes.iter().sum()));

@@ -54,7 +54,7 @@ fn reading_tests_need_no_leave_to_write() {
     assert_eq!(own.of_each(own.size_bytes, 64), Some(1 << 30));
 }
 
-/// Places of each user, over parts of unequal sizes.
+/// Returns the offsets of a user, over parts of unequal sizes.
 fn places(load: &Load, parts: &[Extent], user: u32, ios: u32) -> Vec<(u32, u64)> {
     let shared = Arc::new(SharedPosition::default());
     let mut source = OffsetSource::new(load, parts, user, shared).unwrap();
@@ -155,6 +155,6 @@ fn what_makes_no_sense_is_refused() {
         let told = refused(typed, site);
         assert!(told.contains(word), "{told}");
     }
-    // Random I/Os of many users need no stretch each.
+    // Random I/Os of many users need no region each.
     steps(&[("users", "65"), ("bs", "1m"), ("tests", "readrand")], &files);
 }

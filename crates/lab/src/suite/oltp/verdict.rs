@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Figures of at least this share of the highest count as the highest.
 const AS_GOOD: f64 = 0.98;
 
-/// An entry that was measured.
+/// A measured entry.
 #[derive(Debug, Clone)]
 pub(super) struct Point<'a> {
     entry: Entry,
@@ -18,7 +18,7 @@ pub(super) struct Point<'a> {
     write: Option<&'a DirectionResult>,
 }
 
-/// Entries of the matrix with their figures; those that moved nothing are left out.
+/// Returns the entries of the matrix with their figures. Omits those in which nothing completed.
 pub(super) fn points<'a>(entries: &[Entry], steps: &'a [SuiteStepResult]) -> Vec<Point<'a>> {
     let point = |entry: &Entry| {
         let step = step_of(steps, &entry.key())?;
@@ -28,7 +28,7 @@ pub(super) fn points<'a>(entries: &[Entry], steps: &'a [SuiteStepResult]) -> Vec
     entries.iter().filter_map(point).collect()
 }
 
-/// The verdict; the first sentence stands alone.
+/// Returns the verdict. Its first sentence can be read alone.
 pub(super) fn sentences(points: &[Point<'_>]) -> Vec<String> {
     let mut sentences = Vec::new();
     for test in Test::ALL {
@@ -56,7 +56,7 @@ fn of<'p, 'a>(points: &'p [Point<'a>], test: Test) -> impl Iterator<Item = &'p P
     points.iter().filter(move |point| point.entry.test == test)
 }
 
-/// The points of a test, a list by rising users for each block size.
+/// Returns the points of a test, in ascending order of users, as one list for each block size.
 fn curves<'p, 'a>(points: &'p [Point<'a>], test: Test) -> Vec<Vec<&'p Point<'a>>> {
     let mut sizes: Vec<u64> = of(points, test).map(|point| point.entry.block_bytes).collect();
     sizes.sort_unstable();
@@ -70,7 +70,7 @@ fn curves<'p, 'a>(points: &'p [Point<'a>], test: Test) -> Vec<Vec<&'p Point<'a>>
     sizes.iter().map(curve).collect()
 }
 
-/// The point of the fewest users whose figure is as good as the highest.
+/// Returns the point with the fewest users whose figure is as good as the highest.
 fn peak<'p, 'a>(points: &[&'p Point<'a>], figure: fn(&Point<'_>) -> f64) -> Option<&'p Point<'a>> {
     let most = points.iter().map(|point| figure(point)).fold(0.0, f64::max);
     let as_good = |point: &&&Point<'_>| figure(point) >= AS_GOOD * most;
@@ -85,7 +85,8 @@ fn bytes_per_sec(point: &Point<'_>) -> f64 {
     point.total.bytes_per_sec
 }
 
-/// The first two neighbours in a curve between which latency grows by a larger factor than IOPS.
+/// Returns the first two adjacent points of a curve between which latency grows by a larger factor
+/// than IOPS.
 fn outgrown<'p, 'a>(curve: &[&'p Point<'a>]) -> Option<(&'p Point<'a>, &'p Point<'a>)> {
     let grows = |pair: &&[&Point<'_>]| {
         let (from, to) = (pair[0].total, pair[1].total);
@@ -121,7 +122,7 @@ fn random(curve: &[&Point<'_>]) -> Vec<String> {
     sentences
 }
 
-/// Large blocks by one user, and the most that any number reads.
+/// Describes the bandwidth of the largest blocks with the fewest users, and the highest of any number of users.
 fn scan(points: &[&Point<'_>]) -> Option<String> {
     let first = points
         .iter()
@@ -152,7 +153,8 @@ fn scan(points: &[&Point<'_>]) -> Option<String> {
     Some(sentence + ".")
 }
 
-/// The smallest write by the fewest writers, which a commit waits for, and the most of them.
+/// Describes the smallest write by the fewest writers, which a commit waits for, and the highest
+/// IOPS of that size.
 fn redo(points: &[&Point<'_>]) -> Option<String> {
     let first = points.iter().min_by_key(|point| (point.entry.users, point.entry.block_bytes))?;
     let size = first.entry.block_bytes;
@@ -198,7 +200,7 @@ fn mixed(curve: &[&Point<'_>]) -> Vec<String> {
     vec![sentence + "."]
 }
 
-/// The figures of the verdict, for programs.
+/// Returns the figures of the verdict, for programs.
 pub(super) fn findings(points: &[Point<'_>], left_out_bytes: &[u64]) -> Value {
     let random = |test: Test| -> Vec<Value> {
         let curves = curves(points, test);
@@ -220,7 +222,7 @@ pub(super) fn findings(points: &[Point<'_>], left_out_bytes: &[u64]) -> Value {
     })
 }
 
-/// An entry with its figures.
+/// Returns an entry with its figures.
 fn figures(point: &Point<'_>) -> Value {
     let side = |side: Option<&DirectionResult>| {
         side.map(|d| json!({ "iops": d.iops.mean, "mean_ns": d.service_ns.mean, "p99_ns": d.service_ns.p99 }))
@@ -244,7 +246,8 @@ mod tests {
     use super::*;
     use crate::suite::oltp::matrix::Entry;
 
-    /// As many channels of 100 µs, and users of which each waits.
+    /// A device with `channels` parallel channels that take 100 µs per I/O, and users that each
+    /// wait for one I/O.
     fn point(test: Test, users: u32, channels: u32, block_bytes: u64) -> Point<'static> {
         let iops = f64::from(users.min(channels)) * 10_000.0;
         let total = Total {
@@ -274,7 +277,7 @@ mod tests {
         );
         let told = sentences(&curve(Test::ReadRand, 100));
         assert!(told[1].starts_with("Up to 64 users, throughput"), "{told:?}");
-        // 64 users get 1.25 times what 32 do, at 1.6 times the latency.
+        // 64 users get 1.25 times the IOPS of 32, at 1.6 times the latency.
         let told = sentences(&curve(Test::ReadRand, 40));
         assert!(told[1].contains("from 32 users on: 64 get 1.2"), "{told:?}");
         let findings = findings(&points, &[]);

@@ -1,4 +1,4 @@
-//! Why a run does not conform to the specification.
+//! Checks whether a run conforms to the specification.
 
 use super::super::{Site, SiteKind};
 use super::settings::Settings;
@@ -9,14 +9,14 @@ use iogauge_model::units::{Bytes, Count};
 /// The specification.
 const SPECIFICATION: &str = "SNIA PTS 2.0.2";
 
-/// Reasons why a run does not conform; none if it does, as far as iogauge can check.
+/// Reasons why a run does not conform; empty if it does, as far as iogauge can check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Conformance {
     pub reasons: Vec<String>,
 }
 
 impl Conformance {
-    /// The reasons that all tests share, from target, options and steps.
+    /// Returns the reasons that all tests share, from target, options and steps.
     pub fn of(settings: &Settings, site: &Site, steps: &[SuiteStepResult]) -> Self {
         let mut found = Self::default();
         found.target(settings, site);
@@ -63,7 +63,7 @@ impl Conformance {
         self.reasons.push(reason.into());
     }
 
-    /// Its sentence in the verdict.
+    /// Returns its sentence in the verdict.
     pub fn sentence(&self) -> String {
         if self.reasons.is_empty() {
             return format!("The run conforms to {SPECIFICATION}, as far as iogauge can tell.");
@@ -85,7 +85,7 @@ mod tests {
     fn a_purged_whole_device_conforms() {
         let text = reasons(settings(), &site());
         assert_eq!(text, "The run conforms to SNIA PTS 2.0.2, as far as iogauge can tell.");
-        // A size that leaves nothing out changes nothing.
+        // A size that covers the whole target changes nothing.
         let all = Settings { size_bytes: Some(1 << 40), ..settings() };
         assert_eq!(reasons(all, &site()), text);
     }

@@ -1,4 +1,4 @@
-//! `snia-iops`: random accesses of seven mixes and eight block sizes, in rounds until steady.
+//! `snia-iops`: random I/O with seven mixes and eight block sizes, in rounds until steady.
 
 use super::super::kit::{listed, whole};
 use super::super::{Suite, SuiteError, SuiteOptions};
@@ -8,7 +8,7 @@ use super::rounds::{Access, Figures, Measure, Rounds};
 use super::settings::Settings;
 use iogauge_model::result::{Cell, Table};
 
-/// Shares of reads, in percent, in the order of a round.
+/// Percentages of reads, in the order of a round.
 const MIXES: [u32; 7] = [100, 95, 65, 50, 35, 5, 0];
 /// Block sizes, in the order within each mix.
 const SIZES_BYTES: [u64; 8] =
@@ -40,7 +40,7 @@ fn figures(report: &Report<'_>) -> (String, Table) {
     (headline(report), table)
 }
 
-/// `81,204 IOPS of random 4 KiB writes, 12,300 of 64 KiB at 65/35, 3,100 of 1 MiB reads`.
+/// Example: `81,204 IOPS of random 4 KiB writes, 12,300 of 64 KiB at 65/35, 3,100 of 1 MiB reads`.
 fn headline(report: &Report<'_>) -> String {
     let of = |access: Access| report.figures_of(access.read_percent, access.block_bytes);
     let [writes, mixed, reads] = TRACKERS.map(of);

@@ -1,5 +1,5 @@
-//! `snia-latency`: one random I/O at a time, of three mixes and three block sizes, in rounds until
-//! steady.
+//! `snia-latency`: one random I/O at a time, with three mixes and three block sizes, in rounds
+//! until steady.
 
 use super::super::kit::{latency_if_any, table, words};
 use super::super::{Suite, SuiteError, SuiteOptions};
@@ -10,7 +10,7 @@ use super::settings::Settings;
 use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::Latency;
 
-/// Shares of reads, in percent, in the order of a round.
+/// Percentages of reads, in the order of a round.
 const MIXES: [u32; 3] = [100, 65, 0];
 /// Block sizes, in the order within each mix.
 const SIZES_BYTES: [u64; 3] = [8 << 10, 4096, 512];
@@ -50,7 +50,8 @@ fn figures(report: &Report<'_>) -> (String, Table) {
     (headline(report), table)
 }
 
-/// `4 KiB is read in 85.2 µs and written in 22.1 µs on average, in 4.20 ms at the longest`.
+/// Example: `4 KiB is read in 85.2 µs and written in 22.1 µs on average, in 4.20 ms at the
+/// longest`.
 fn headline(report: &Report<'_>) -> String {
     let of = |read_percent: u32| report.figures_of(read_percent, TRACKER.block_bytes);
     let (Some(read), Some(written)) = (of(100), of(0)) else {

@@ -1,4 +1,4 @@
-//! Steps as they could have been measured.
+//! Made-up steps.
 
 use super::super::{Site, SiteKind, SuiteStep, Work, made_up};
 use super::settings::Settings;
@@ -11,13 +11,13 @@ pub(super) fn site() -> Site {
     Site { whole_devices: true, engine: EngineKind::IoUring, ..devices }
 }
 
-/// Purged, and nothing scaled.
+/// A purged device, nothing scaled.
 pub(super) fn settings() -> Settings {
     Settings { purged: true, scale: 1.0, size_bytes: None, threads: 1, iodepth: 1 }
 }
 
-/// A planned step as it came out at so many I/Os per second, each of which took as long as the one
-/// before; one without a time moved the bytes it was to move.
+/// A planned step with its result at these IOPS, all I/Os at one latency. A step without a runtime
+/// transferred its bytes.
 pub(super) fn measured(step: &SuiteStep, iops: f64) -> SuiteStepResult {
     let Work::Step(asked) = &step.work else { panic!("a search") };
     let load = &asked.jobs[0].load;

@@ -1,5 +1,5 @@
-//! The course of a test that goes in rounds: preconditioning, then the same accesses again and again
-//! until five rounds agree.
+//! A test in rounds: preconditioning, then the same accesses again and again until five rounds
+//! agree.
 
 pub(super) mod report;
 
@@ -24,7 +24,7 @@ const ROUNDS: &str = "rounds";
 /// One element of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Access {
-    /// Share of reads, in percent; the rest are writes.
+    /// Percentage of reads; the rest are writes.
     pub read_percent: u32,
     pub block_bytes: u64,
 }
@@ -36,7 +36,7 @@ impl fmt::Display for Access {
 }
 
 impl Access {
-    /// Each block size of each mix, in this order.
+    /// Returns each block size of each mix, in this order.
     pub fn each(mixes: &[u32], sizes_bytes: &[u64]) -> Vec<Self> {
         let of_mix = |read_percent: &u32| {
             let read_percent = *read_percent;
@@ -45,7 +45,7 @@ impl Access {
         mixes.iter().flat_map(of_mix).collect()
     }
 
-    /// The access of a step of a round.
+    /// Returns the access of a step of a round.
     fn of(step: &SuiteStepResult) -> Option<Self> {
         let load = &step.asked.jobs.first()?.load;
         let read_percent = match (load.rw.reads(), load.rw.writes()) {
@@ -68,7 +68,7 @@ impl Access {
     }
 }
 
-/// `65/35`: reads and writes, in percent.
+/// Example: `65/35`, the percentages of reads and writes.
 pub(super) fn mix(read_percent: u32) -> String {
     format!("{read_percent}/{}", 100 - read_percent)
 }
@@ -109,7 +109,7 @@ impl Measure {
     }
 }
 
-/// A test in rounds: what differs between the tests is data.
+/// A test in rounds. The tests differ only in this data.
 #[derive(Debug, Clone)]
 pub(super) struct Rounds {
     /// Its name.
@@ -125,24 +125,24 @@ pub(super) struct Rounds {
     pub random: bool,
     /// Block size of the preconditioning.
     pub precondition_bytes: u64,
-    /// The figures for the first sentence, and those of the window as a table.
+    /// Returns the figures for the first sentence, and those of the window as a table.
     pub figures: fn(&Report<'_>) -> (String, Table),
 }
 
 impl Rounds {
-    /// The elements of a round that the target accepts.
+    /// Returns the elements of a round that the target accepts.
     pub fn accesses_on(&self, site: &Site) -> Vec<Access> {
         let takes = |access: &&Access| site.takes(access.block_bytes);
         self.accesses.iter().filter(takes).copied().collect()
     }
 
-    /// The accesses that have to be steady on this target.
+    /// Returns the accesses that have to be steady on this target.
     pub fn trackers_on(&self, site: &Site) -> Vec<Access> {
         let takes = |access: &&Access| site.takes(access.block_bytes);
         self.trackers.iter().filter(takes).copied().collect()
     }
 
-    /// Block sizes that the target does not accept, each once.
+    /// Returns the block sizes that the target does not accept, each once.
     pub fn left_out(&self, site: &Site) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.accesses.iter().map(|a| a.block_bytes).collect();
         sizes.retain(|bytes| !site.takes(*bytes));
@@ -185,7 +185,7 @@ impl Suite for Rounds {
         self.settings.needs()
     }
 
-    /// Preconditioning, and every round there may be.
+    /// Returns the preconditioning and all possible rounds.
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
         let accesses = self.accesses_on(site);
         let block_bytes = accesses.iter().map(|a| a.block_bytes).max().unwrap_or(0);
@@ -210,7 +210,7 @@ impl Suite for Rounds {
         let mut steps = vec![self.precondition(site)];
         for round in 1..=MOST_ROUNDS {
             steps.extend(accesses.iter().enumerate().map(|(index, access)| {
-                // No two steps go to the same places in the same order.
+                // No two steps access the same offsets in the same order.
                 let seed = u64::from(round) * 1000 + index as u64;
                 self.step(site, *access, seed, round)
             }));
@@ -218,13 +218,14 @@ impl Suite for Rounds {
         Ok(steps)
     }
 
-    /// True if a step is to run after those done: rounds end with the one that completes the first steady
-    /// window.
+    /// Returns true if a step is to run after the steps `done`. Rounds end with the one that
+    /// completes the first steady window.
     fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
         step.place.round.is_none() || !Progress::of(self, site, done).is_steady()
     }
 
-    /// Caveats count for steps in the window, on which alone the result depends.
+    /// Keeps caveats about steps in the window, because the result depends only on these, and about
+    /// I/O errors in any step.
     fn caveat_filter<'a>(
         &'a self,
         site: &'a Site,
@@ -245,10 +246,10 @@ impl Suite for Rounds {
     }
 }
 
-/// How far the rounds have come.
+/// The progress of the rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Progress {
-    /// Rounds that are complete, from the first one on.
+    /// Number of complete rounds, counted from the first one.
     pub rounds: u32,
     /// The tracked accesses that were measured, with a value for each complete round: 0 if no I/O
     /// completed.
@@ -258,7 +259,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The progress after some steps.
+    /// Returns the progress after some steps.
     pub fn of(test: &Rounds, site: &Site, steps: &[SuiteStepResult]) -> Self {
         let elements = test.accesses_on(site).len();
         let most = MOST_ROUNDS as usize;
@@ -299,18 +300,19 @@ impl Progress {
 pub(super) struct Figures {
     #[serde(flatten)]
     pub access: Access,
-    /// Means of the rounds.
+    /// Means over the rounds.
     pub iops: f64,
     pub bytes_per_sec: f64,
     pub latency_ns_mean: f64,
-    /// 99.999th percentile of all I/Os of these rounds; `None` where they are fewer than 100 000.
+    /// 99.999th percentile of all I/Os of these rounds; `None` if there are fewer than 100 000.
     pub latency_ns_p99999: Option<u64>,
-    /// Largest of all.
+    /// Maximum over the rounds.
     pub latency_ns_max: u64,
 }
 
 impl Figures {
-    /// Each access of a test that was measured in every round of a window, in order of the test.
+    /// Returns the figures of each access that was measured in every round of a window, in the
+    /// order of the test.
     pub fn of(test: &Rounds, window: Window, steps: &[SuiteStepResult]) -> Vec<Self> {
         let mut found: Vec<Vec<&StepResult>> = vec![Vec::new(); test.accesses.len()];
         for step in steps.iter().filter(|step| !step.interrupted) {

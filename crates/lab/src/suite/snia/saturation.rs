@@ -13,15 +13,15 @@ use serde::Serialize;
 use serde_json::json;
 
 const BLOCK_BYTES: u64 = 4096;
-/// Rounds in 24 hours of minutes.
+/// Number of one-minute rounds in 24 hours.
 const MOST_ROUNDS: u32 = 24 * 60;
-/// How often the capacity is written.
+/// How many times the capacity is written.
 const PASSES: u64 = 4;
-/// The result is the mean of so many rounds at the end.
+/// The result is the mean of this many rounds at the end.
 const LAST_ROUNDS: usize = 5;
-/// IOPS that end above this share of the first ones count as not fallen.
+/// If the last IOPS are at least this share of the first, they count as not fallen.
 const AS_FAST: f64 = 0.9;
-/// Rows of the table: rounds are taken together where they are more.
+/// Maximum number of table rows. If there are more rounds, a row combines several.
 const MOST_ROWS: usize = 20;
 
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Suite for Saturation {
 }
 
 impl Saturation {
-    /// The rounds, several in a row of the table if there are many.
+    /// Returns the table of the rounds. If there are many, a row combines several.
     fn table(&self, site: &Site, rounds: &[Round]) -> Table {
         let together = rounds.len().div_ceil(MOST_ROWS).max(1);
         let mean = |rounds: &[Round], figure: fn(&Round) -> f64| {
@@ -162,17 +162,17 @@ fn written_bytes(steps: &[SuiteStepResult]) -> u64 {
 struct Round {
     #[serde(skip)]
     number: u32,
-    /// Written up to its end, from the first one on.
+    /// Bytes written from the first round to the end of this one.
     written_bytes: u64,
     iops: f64,
     latency_ns_mean: f64,
-    /// `None` of fewer than 100 000 I/Os.
+    /// `None` for fewer than 100 000 I/Os.
     latency_ns_p99999: Option<u64>,
     latency_ns_max: u64,
 }
 
 impl Round {
-    /// Complete rounds, in order; one without I/Os has 0 IOPS.
+    /// Returns the complete rounds, in order. A round without I/Os has 0 IOPS.
     fn of(steps: &[SuiteStepResult]) -> Vec<Self> {
         let mut written_bytes = 0;
         let whole = steps.iter().filter(|step| !step.interrupted);
@@ -200,15 +200,15 @@ struct SaturationCurve {
     first_iops: f64,
     /// Mean IOPS of the last rounds.
     last_iops: f64,
-    /// Written before the IOPS fell for good below the midpoint of first and last; `None` if they did not
-    /// fall.
+    /// Bytes written before the IOPS fell permanently below the midpoint of first and last; `None`
+    /// if they did not fall.
     falls_at_bytes: Option<u64>,
     written_bytes: u64,
     rounds: usize,
 }
 
 impl SaturationCurve {
-    /// `None` of no rounds.
+    /// Returns `None` if there are no rounds.
     fn of(rounds: &[Round]) -> Option<Self> {
         let (first, last) = (rounds.first()?, rounds.last()?);
         let tail = &rounds[rounds.len().saturating_sub(LAST_ROUNDS)..];

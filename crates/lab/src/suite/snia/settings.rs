@@ -1,9 +1,9 @@
-//! Settings of all tests of the specification.
+//! The settings that all tests of the specification share.
 
 use super::super::{Needs, SuiteError, SuiteOptions};
 use super::MINUTE_NS;
 
-/// A minute is at least a millisecond.
+/// Scales a minute down to a millisecond.
 const LARGEST_SCALE: f64 = 60_000.0;
 
 /// Settings of all tests of the specification.
@@ -11,18 +11,18 @@ const LARGEST_SCALE: f64 = 60_000.0;
 pub(super) struct Settings {
     /// True if the user states that the device was purged immediately before.
     pub purged: bool,
-    /// How many times shorter a minute is, at least 1.
+    /// Divisor of a minute, at least 1.
     pub scale: f64,
-    /// How much of the target may be used; `None` for all of it.
+    /// Usable bytes of the target; `None` for all of it.
     pub size_bytes: Option<u64>,
     /// Workers, at least 1.
     pub threads: u32,
-    /// I/Os each of them keeps outstanding, at least 1.
+    /// I/Os that each worker keeps outstanding, at least 1.
     pub iodepth: u32,
 }
 
 impl Settings {
-    /// Reads the options; those for the outstanding I/Os where the test has them.
+    /// Parses the options. A test without `threads` or `iodepth` gets 1.
     ///
     /// # Errors
     /// An invalid value.
@@ -36,12 +36,12 @@ impl Settings {
         })
     }
 
-    /// The requirements of every test for its target.
+    /// Returns the requirements of every test for its target.
     pub fn needs(&self) -> Needs {
         Needs { size_bytes: self.size_bytes, writes: true, fresh_devices: true, ..Needs::default() }
     }
 
-    /// The time of one access in a round, in nanoseconds.
+    /// Returns the duration of one access in a round, in nanoseconds.
     pub fn minute_ns(&self) -> u64 {
         (MINUTE_NS as f64 / self.scale).round() as u64
     }

@@ -1,4 +1,4 @@
-//! The course of the rounds and what is made of it, with made-up steps.
+//! Tests of the rounds and of their conclusions on made-up steps.
 
 use super::super::made_up::build;
 use super::super::{Site, Suite, SuiteStep};
@@ -28,7 +28,7 @@ fn suite(name: &str, typed: &[(&str, &str)]) -> Box<dyn Suite> {
     build(&format!("snia-{name}"), typed).unwrap()
 }
 
-/// Runs a plan the way the runner does, each step at the IOPS it is given.
+/// Runs a plan as the runner does, each step at the given IOPS.
 fn course(
     plan: &[SuiteStep],
     wants: impl Fn(&SuiteStep, &[SuiteStepResult]) -> bool,
@@ -166,7 +166,7 @@ fn a_run_that_was_cut_short_says_so() {
     assert_eq!(conclusion.verdict[0], "Ended after 4 complete rounds; the rule needs five.");
     let reasons = conclusion.findings["reasons"].to_string();
     assert!(reasons.contains("ended after 4 rounds") && caveats.is_empty(), "{reasons}");
-    // The step under way does not count, and goes on when the run does.
+    // The interrupted step does not count. It runs again when the run is resumed.
     done.last_mut().unwrap().interrupted = true;
     let whole: Vec<_> = done.iter().filter(|step| !step.interrupted).cloned().collect();
     let plan = suite.plan(&site).unwrap();
@@ -193,7 +193,7 @@ fn no_two_steps_go_the_same_way() {
 #[test]
 fn saturation_ends_when_four_times_the_capacity_is_written() {
     let (suite, site) = (suite("saturation", &[("purged", "")]), site());
-    // 1 TiB in minutes of 24 576 000 writes takes 10.9 rounds, four times as much 43.7.
+    // 24 576 000 writes a minute write 1 TiB in 10.9 rounds, and four times as much in 43.7.
     let quick = |round: u32| if round <= 12 { 409_600.0 } else { 102_400.0 };
     let done = run(suite.as_ref(), &site, |step| quick(step.place.round.unwrap()));
     let written =
@@ -214,7 +214,7 @@ fn saturation_ends_when_four_times_the_capacity_is_written() {
         "{:?}",
         conclusion.verdict
     );
-    // A device too slow for that has a day.
+    // A device too slow for that ends after 24 hours.
     let slow = run(suite.as_ref(), &site, |_| 1.0);
     assert_eq!(slow.len(), 1440);
     let (conclusion, _) = suite.conclude(&site, &slow);

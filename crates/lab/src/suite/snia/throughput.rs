@@ -34,7 +34,7 @@ pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
 }
 
 fn figures(report: &Report<'_>) -> (String, Table) {
-    // All its accesses are of one size.
+    // All its accesses have this block size.
     let block_bytes = report.test.precondition_bytes;
     let size = Bytes(block_bytes);
     let mut table = table(

@@ -1,8 +1,8 @@
-//! The five rounds that count: the first ones in which everything tracked is steady.
+//! The five rounds that count: the first ones in which all tracked accesses are steady.
 
 use crate::stats::{STEADY_ROUNDS, SteadyCheck, steady_state};
 
-/// Most rounds.
+/// Maximum number of rounds.
 pub(super) const MOST_ROUNDS: u32 = 25;
 
 /// Five rounds, numbered from 1.
@@ -10,13 +10,13 @@ pub(super) const MOST_ROUNDS: u32 = 25;
 pub(super) struct Window {
     pub first: u32,
     pub last: u32,
-    /// True where everything tracked is steady in it.
+    /// True if all tracked accesses are steady in it.
     pub steady: bool,
 }
 
 impl Window {
-    /// The window in which all series are steady for the first time; the last one where there is
-    /// none; `None` as long as there are fewer than five rounds.
+    /// Returns the first window in which all series are steady, or the last window if there is
+    /// none. `None` if there are fewer than five rounds.
     pub fn of(series: &[Vec<f64>]) -> Option<Self> {
         let rounds = series.iter().map(Vec::len).min()?;
         let ends = STEADY_ROUNDS..=rounds;
@@ -33,19 +33,20 @@ impl Window {
         (self.first..=self.last).contains(&round)
     }
 
-    /// What the rule finds in these rounds of a series; `None` where the series has not all of them.
+    /// Applies the rule to these rounds of a series; `None` if the series does not have all of
+    /// them.
     pub fn check(&self, values: &[f64]) -> Option<SteadyCheck> {
         check(values, self.last as usize)
     }
 }
 
-/// What the rule finds in the five rounds up to `last`, from 1.
+/// Applies the rule to the five rounds up to `last`, from 1.
 fn check(values: &[f64], last: usize) -> Option<SteadyCheck> {
     let rounds = values.get(last.checked_sub(STEADY_ROUNDS)?..last)?;
     rounds.first_chunk().map(steady_state)
 }
 
-/// The ends of the least-squares line in a window: in its first round and in its last.
+/// Returns the values of the least-squares line in the first and in the last round of a window.
 pub(super) fn line(check: &SteadyCheck) -> [f64; 2] {
     let half = check.mean * check.rise / 2.0;
     [check.mean - half, check.mean + half]

@@ -7,7 +7,7 @@ use iogauge_model::result::{
 use iogauge_model::units::{Bytes, Count};
 use serde_json::{Value, json};
 
-/// Wrong blocks that the verdict names.
+/// Number of wrong blocks that the verdict names.
 const MOST_NAMED: usize = 3;
 const CHECK: &str = "check ";
 
@@ -18,7 +18,7 @@ pub(super) enum Stage {
     Write(u32),
     /// Reads a round back.
     Read(u32),
-    /// Checks, after an interruption, that each block is of a round or of the next one.
+    /// Checks, after an interruption, that each block belongs to a round or to the next one.
     Check {
         /// Number of the check, from 1.
         number: u32,
@@ -65,7 +65,7 @@ pub(super) struct RoundsDone<'a> {
     /// Blocks of the target.
     pub blocks: u64,
     pub block_bytes: u64,
-    /// Rounds wanted.
+    /// Requested rounds.
     pub rounds: u32,
     pub steps: &'a [SuiteStepResult],
 }
@@ -87,7 +87,7 @@ impl RoundsDone<'_> {
         })
     }
 
-    /// Rounds that were read back completely.
+    /// Returns the number of rounds that were read back completely.
     fn rounds_read(&self) -> u32 {
         (1..=self.rounds).filter(|round| self.is_whole(&Stage::Read(*round).key())).count() as u32
     }
@@ -96,7 +96,7 @@ impl RoundsDone<'_> {
         self.measured().map(|(_, result)| result.corrupted()).sum()
     }
 
-    /// The wrong blocks that were saved, with the step that found them.
+    /// Returns the wrong blocks that were saved, with the step that found them.
     fn found(&self) -> impl Iterator<Item = (&SuiteStepResult, &VerifyFinding)> {
         self.measured().flat_map(|(step, result)| {
             result.verify.iter().flat_map(|verify| &verify.findings).map(move |found| (step, found))
@@ -147,7 +147,7 @@ impl RoundsDone<'_> {
         }
     }
 
-    /// Failed I/Os end the suite: their blocks have an unknown state.
+    /// Describes failed I/Os, which end the suite because the state of their blocks is unknown.
     fn failures(&self) -> Option<String> {
         let (step, result) = self.measured().find(|(_, result)| result.errors() > 0)?;
         let errors = result.errors();
@@ -155,7 +155,7 @@ impl RoundsDone<'_> {
         Some(format!("{ios} failed {}, which ended the suite.", told(step)))
     }
 
-    /// The results of checks after interruptions.
+    /// Describes the result of the last check after an interruption.
     fn checks(&self) -> Option<String> {
         let is_check =
             |step: &SuiteStepResult| Stage::is_check(&step.place.key) && !step.interrupted;
@@ -229,12 +229,12 @@ impl RoundsDone<'_> {
     }
 }
 
-/// `/dev/sdb, offset 4096: corrupt: bit 3 of byte 17 is flipped`.
+/// Example: `/dev/sdb, offset 4096: corrupt: bit 3 of byte 17 is flipped`.
 fn named(found: &VerifyFinding) -> String {
     format!("{}, offset {}: {}", found.path, found.offset_bytes, found.reason)
 }
 
-/// `when round 2 was read back`.
+/// Example: `when round 2 was read back`.
 fn told(step: &SuiteStepResult) -> String {
     let round = step.place.round.unwrap_or_default();
     match step.place.phase.as_str() {

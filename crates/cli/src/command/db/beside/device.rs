@@ -1,4 +1,4 @@
-//! The device under a database: where its test file lies, and what is asked of it.
+//! The device under a database: where its test file is, and which workload it gets.
 
 use super::{about, side};
 use crate::args::DbBesideArgs;
@@ -17,17 +17,17 @@ use iogauge_model::{Caveat, Limit};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Name of the test file: no other command uses it, so that one that lies about was left by a command
-/// that was killed.
+/// Name of the test file. No other command uses it, so an existing one was left by a killed
+/// command.
 const TEST_FILE_NAME: &str = "iogauge-beside.dat";
-/// A test file takes no more than this part of what is free.
+/// A test file takes at most one part in this many of the free space.
 const FREE_SHARE: u64 = 10;
-/// Smaller ones are held by any cache.
+/// A smaller test file fits into any cache.
 const LEAST_BYTES: u64 = 64 << 20;
-/// I/Os outstanding at most.
+/// Upper bound of the queue depth.
 const MOST_DEPTH: u32 = 16_384;
 
-/// A test file to be made, and what it is to be measured with.
+/// A test file to be made, with its workload and limits.
 pub(super) struct Device {
     rig: Rig,
     load: Load,
@@ -35,10 +35,10 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// What is measured beside a database. Makes and changes nothing.
+    /// Returns the device measurement that belongs to a database. Makes and changes nothing.
     ///
     /// # Errors
-    /// Where no test file can be had on the database's file system.
+    /// No test file can be made on the database's file system.
     pub(super) fn under(
         target: &DbTarget,
         asked: &DbLoad,
@@ -48,7 +48,7 @@ impl Device {
         let directory = directory(&target.database().paths()?, args.directory.as_deref())?;
         let size_bytes = args.size.unwrap_or_else(|| default_size(&directory, target));
         let path = directory.join(TEST_FILE_NAME);
-        // Written in any case: a file that is somebody else's is refused.
+        // The file is always written, so the guards refuse one that belongs to somebody else.
         let intent = Intent { writes: true, size_bytes: Some(size_bytes), ..Intent::default() };
         let mut rig = Rig::open_each(&path.display().to_string(), &[(path.clone(), intent)])?;
         rig.set_command(Command::DbBesideDevice);
@@ -57,10 +57,10 @@ impl Device {
         Ok(Self { rig, load, limits: limits(&plan.limits) })
     }
 
-    /// Measures it; the test file goes at the end.
+    /// Measures the device, then removes the test file.
     ///
     /// # Errors
-    /// Where it cannot be made or removed, or a fault while measuring.
+    /// The test file cannot be made or removed, or a fault while measuring.
     pub(super) fn measure(
         mut self,
         plan: &SearchPlan,
@@ -87,14 +87,14 @@ impl Device {
     }
 }
 
-/// Without the depth, which is what is searched.
+/// Returns the label without the queue depth, because the search varies the queue depth.
 fn label(load: &Load) -> String {
     let durable = if load.sync == SyncMode::Dsync { ", durable" } else { "" };
     format!("{}{durable}", load.label().replace(&format!(" depth {}", load.queue_depth()), ""))
 }
 
-/// The same on a device: random blocks of the database's size. Where commits are bounded and wait for
-/// the medium, so does each write.
+/// Returns the equivalent workload for a device: random I/O with the database's block size. If
+/// commits are bounded and wait for the medium, each write waits, too.
 fn load(mode: Mode, limits: &[Limit], target: &DbTarget) -> Load {
     let (rw, read_percent) = match mode {
         Mode::Read => (Pattern::RandRead, None),
@@ -113,7 +113,7 @@ fn load(mode: Mode, limits: &[Limit], target: &DbTarget) -> Load {
     }
 }
 
-/// A device makes no commits: what bounds those of the database bounds its writes.
+/// A device makes no commits, so a limit on commits becomes a limit on writes.
 fn limits(of_database: &[Limit]) -> Vec<Limit> {
     tightest(of_database.iter().map(|limit| match limit.side {
         Side::Sync => Limit { side: Side::Write, ..*limit },
@@ -121,8 +121,8 @@ fn limits(of_database: &[Limit]) -> Vec<Limit> {
     }))
 }
 
-/// The directory of the test file, on the file system of a database that is kept in `paths`: the one
-/// that was asked for, or the one around the database.
+/// Returns the directory for the test file, on the file system that holds the database's `paths`:
+/// the requested one, or the parent of the database's.
 fn directory(paths: &[PathBuf], asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let paths: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let Some(first) = paths.first() else {
@@ -145,7 +145,7 @@ fn directory(paths: &[PathBuf], asked: Option<&Path>) -> anyhow::Result<PathBuf>
     found.map_err(|text| Usage(text).into())
 }
 
-/// The directory that was asked for, or why it cannot be taken.
+/// Returns the requested directory, or why it cannot be used.
 fn named(asked: &Path, paths: &[PathBuf]) -> Result<PathBuf, String> {
     let shown = asked.display();
     let directory =
@@ -176,7 +176,7 @@ fn same_file_system(one: &Path, other: &Path) -> bool {
     device(one).is_some() && device(one) == device(other)
 }
 
-/// The database's size, within what is worth measuring and does no harm.
+/// The database's size, at least [`LEAST_BYTES`] and at most a share of the free space.
 fn default_size(directory: &Path, target: &DbTarget) -> u64 {
     let free_bytes = rustix::fs::statvfs(directory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
     size_for(target.size.data_bytes, free_bytes)

@@ -35,13 +35,14 @@ impl<'a> Report<'a> {
         Self { test, progress, figures, conformance }
     }
 
-    /// The figures of an access.
+    /// Returns the figures of an access.
     pub fn figures_of(&self, read_percent: u32, block_bytes: u64) -> Option<&Figures> {
         let access = Access { read_percent, block_bytes };
         self.figures.iter().find(|figures| figures.access == access)
     }
 
-    /// All of it: `headline` has the figures for the first sentence, `table` those of the window.
+    /// Returns the conclusion and the caveats. `headline` has the figures for the first sentence,
+    /// `table` those of the window.
     pub fn conclude(&self, headline: &str, table: Table) -> (Conclusion, Vec<Caveat>) {
         let mut tables = Vec::new();
         if !table.rows.is_empty() {
@@ -78,7 +79,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The caveat of figures that are not steady.
+    /// Returns the caveat of figures that are not steady.
     fn not_steady(&self) -> Option<Caveat> {
         let window = self.progress.window.filter(|window| !window.steady)?;
         let moves = self.progress.tracked.iter().filter_map(|(access, values)| {
@@ -95,7 +96,7 @@ impl<'a> Report<'a> {
         Some(Fact::from(fact).caveat(Command::Suite(StepTime::Scale)))
     }
 
-    /// The tracked figures of each round.
+    /// Returns the table with the tracked figures of each round.
     fn rounds_table(&self) -> Table {
         let tracked = &self.progress.tracked;
         let titles: Vec<String> = tracked.iter().map(|(access, _)| access.to_string()).collect();
@@ -124,7 +125,7 @@ impl<'a> Report<'a> {
         table
     }
 
-    /// The rule applied to the rounds that count.
+    /// Returns the table with the result of the rule for the rounds that count.
     fn window_table(&self, window: Window) -> Table {
         let mut headings = vec![format!("#rounds {} to {}", window.first, window.last)];
         let found = self.progress.tracked.iter().filter_map(|(access, values)| {
@@ -152,7 +153,7 @@ impl<'a> Report<'a> {
         table
     }
 
-    /// The tracked figures with the rule applied.
+    /// Returns the tracked figures with the result of the rule.
     fn rounds(&self) -> RoundsFindings {
         let window = self.progress.window;
         let tracked = self.progress.tracked.iter().map(|(access, values)| {
@@ -188,7 +189,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The settings in findings.
+/// Returns the settings for the findings.
 pub(in crate::suite::snia) fn of_settings(settings: &Settings) -> Value {
     json!({
         "purged": settings.purged,
@@ -199,7 +200,7 @@ pub(in crate::suite::snia) fn of_settings(settings: &Settings) -> Value {
     })
 }
 
-/// `4 threads with 32 I/Os outstanding each`.
+/// Example: `4 threads with 32 I/Os outstanding each`.
 pub(in crate::suite::snia) fn outstanding(settings: &Settings) -> String {
     let (threads, queue_depth) =
         (counted(settings.threads, "thread"), counted(settings.iodepth, "I/O"));
@@ -240,7 +241,7 @@ fn conformance(
     found
 }
 
-/// A table with a row for each block size and a column for each mix, as the specification has it.
+/// Makes a table with a row for each block size and a column for each mix, as in the specification.
 pub(in crate::suite::snia) fn matrix(
     title: &str,
     report: &Report<'_>,
