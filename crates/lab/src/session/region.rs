@@ -12,9 +12,7 @@ pub enum Region {
     /// These parts, by their number from 0.
     Parts(Vec<usize>),
     /// No part: engine null pretends to have this many bytes.
-    Nothing {
-        size_bytes: u64,
-    },
+    Nothing { size_bytes: u64 },
 }
 
 impl Region {

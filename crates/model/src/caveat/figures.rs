@@ -30,27 +30,61 @@ pub struct CutShort {
 #[derive(Debug, Clone, PartialEq)]
 pub enum FigureFact {
     /// Fewer I/Os were outstanding on average than requested.
-    QueueDepth { requested: u32, achieved: f64 },
+    QueueDepth {
+        requested: u32,
+        achieved: f64,
+    },
     /// Fewer I/Os per second were achieved than requested.
-    Rate { requested: f64, achieved: f64 },
+    Rate {
+        requested: f64,
+        achieved: f64,
+    },
     /// In an open loop, at most `waited` arrivals waited at once because `max_depth` I/Os were outstanding.
-    ArrivalsWaited { waited: u64, max_depth: u32 },
+    ArrivalsWaited {
+        waited: u64,
+        max_depth: u32,
+    },
     /// No I/O was completed; `outstanding` is the mean number of I/Os outstanding.
-    Nothing { seconds: f64, outstanding: f64, why: Option<NothingWhy> },
-    FewSamples { ios: u64, wanted: u64 },
+    Nothing {
+        seconds: f64,
+        outstanding: f64,
+        why: Option<NothingWhy>,
+    },
+    FewSamples {
+        ios: u64,
+        wanted: u64,
+    },
     /// Too few I/Os for the statistic of a limit.
-    FewForLimit { limit: Limit, ios: u64, wanted: u64 },
+    FewForLimit {
+        limit: Limit,
+        ios: u64,
+        wanted: u64,
+    },
     /// Latencies exceeded the histogram.
-    Overflow { count: u64 },
+    Overflow {
+        count: u64,
+    },
     /// The devices moved fewer or more bytes than requested.
-    Moved { moved_bytes: u64, requested_bytes: u64, direct: bool },
+    Moved {
+        moved_bytes: u64,
+        requested_bytes: u64,
+        direct: bool,
+    },
     /// I/Os failed, in the ramp or in the measurement. `first` describes the first failure, if known.
-    Errors { count: u64, first: Option<String>, in_ramp: bool },
+    Errors {
+        count: u64,
+        first: Option<String>,
+        in_ramp: bool,
+    },
     CutShort(CutShort),
     /// The user interrupted the run, or iogauge ended it for `reason`.
-    Interrupted { reason: Option<String> },
+    Interrupted {
+        reason: Option<String>,
+    },
     /// A suite was resumed this many times.
-    Resumed { times: u32 },
+    Resumed {
+        times: u32,
+    },
 }
 
 impl FigureFact {

@@ -48,26 +48,51 @@ pub struct PauseFact {
 #[derive(Debug, Clone, PartialEq)]
 pub enum MachineFact {
     /// io_uring is not available and another engine is used.
-    EngineRefused { reason: String, engine: &'static str },
+    EngineRefused {
+        reason: String,
+        engine: &'static str,
+    },
     /// An engine ran without an optional feature.
-    FeatureLost { what: String },
+    FeatureLost {
+        what: String,
+    },
     /// Reads update the access time, because the file belongs to another user.
     AccessTime,
     /// A control group limits I/O; `limit` describes how.
-    IoLimit { limit: String, file: String },
-    MemoryLimit { limit_bytes: u64, memory_bytes: u64, file: String },
+    IoLimit {
+        limit: String,
+        file: String,
+    },
+    MemoryLimit {
+        limit_bytes: u64,
+        memory_bytes: u64,
+        file: String,
+    },
     /// A control group allows less than one processor.
-    ProcessorLimit { processors: f64, file: String },
+    ProcessorLimit {
+        processors: f64,
+        file: String,
+    },
     /// Workers waited for a processor.
-    ProcessorsBusy { wait_percent: f64, machine_percent: f64 },
+    ProcessorsBusy {
+        wait_percent: f64,
+        machine_percent: f64,
+    },
     /// The workers used all their processor time.
-    ProcessorUsedUp { percent: f64, workers: usize },
+    ProcessorUsedUp {
+        percent: f64,
+        workers: usize,
+    },
     /// The hypervisor ran other machines.
-    Stolen { percent: f64 },
+    Stolen {
+        percent: f64,
+    },
     Starved(StarvedFact),
     Paused(PauseFact),
     /// Workers that did not end; each entry describes one.
-    WorkersHeld { workers: Vec<String> },
+    WorkersHeld {
+        workers: Vec<String>,
+    },
 }
 
 impl MachineFact {

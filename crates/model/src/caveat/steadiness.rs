@@ -17,18 +17,32 @@ pub struct Shift {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SteadinessFact {
     /// The IOPS of a step rose or fell by this share of their mean.
-    Drift { rise: f64 },
+    Drift {
+        rise: f64,
+    },
     /// The IOPS were not steady during the confirmation; `ci95` is their confidence interval.
-    UnsteadyAnswer { ci95: [f64; 2], seconds: f64 },
+    UnsteadyAnswer {
+        ci95: [f64; 2],
+        seconds: f64,
+    },
     /// A larger queue depth gave fewer IOPS than a smaller one: IOPS and queue depth before and after.
-    SearchDrift { before: (f64, u32), after: (f64, u32) },
+    SearchDrift {
+        before: (f64, u32),
+        after: (f64, u32),
+    },
     /// Shifts during a step, at least one.
     Shifts(Vec<Shift>),
     SearchShift(Shift),
     /// Rounds that did not reach a steady state. `moves` describes by how much each figure moved.
-    Rounds { first: u32, last: u32, moves: String },
+    Rounds {
+        first: u32,
+        last: u32,
+        moves: String,
+    },
     /// Rounds of random writes that did not bring the target to a steady state.
-    NeverSteady { rounds: u32 },
+    NeverSteady {
+        rounds: u32,
+    },
 }
 
 impl SteadinessFact {

@@ -81,20 +81,43 @@ impl Portion {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TargetFact {
     /// I/O is buffered. `engine` is set if the engine has no direct I/O.
-    Buffered { path: String, engine: Option<String>, file_system: String },
+    Buffered {
+        path: String,
+        engine: Option<String>,
+        file_system: String,
+    },
     /// The file system is in memory or keeps its files there.
-    InMemory { path: String, file_system: String, memory: String },
+    InMemory {
+        path: String,
+        file_system: String,
+        memory: String,
+    },
     /// No block device is visible behind the file system.
-    Unseen { path: String, file_system: String },
+    Unseen {
+        path: String,
+        file_system: String,
+    },
     /// The part is smaller than `safe_bytes`, so a cache may hold it.
-    Cached { part: PartFact, safe_bytes: u64, cache: CacheFact },
+    Cached {
+        part: PartFact,
+        safe_bytes: u64,
+        cache: CacheFact,
+    },
     /// Blocks that do not behave like blocks of data.
     Blocks(BlockFact, Portion),
-    WriteCache { device: String },
+    WriteCache {
+        device: String,
+    },
     /// Rewriting ran at `ratio` times the speed of the first write.
-    Rewrite { ratio: f64 },
+    Rewrite {
+        ratio: f64,
+    },
     /// A suite that looks for the worst case has a target smaller than ten times its cache.
-    SmallForWorst { size_bytes: u64, cache_bytes: u64, guessed: bool },
+    SmallForWorst {
+        size_bytes: u64,
+        cache_bytes: u64,
+        guessed: bool,
+    },
     Simulated,
     /// The null engine issues no I/O.
     NoIo,

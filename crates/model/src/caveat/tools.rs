@@ -32,18 +32,33 @@ pub enum TraceDiffers {
 /// A fact about another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolFact {
-    Fio { version: String },
+    Fio {
+        version: String,
+    },
     /// fio ran a workload other than the one requested.
-    OtherLoad { why: String },
+    OtherLoad {
+        why: String,
+    },
     /// fio ran with a rate.
     FioRate,
     /// fio ended early.
-    FioLost { why: String },
-    NotTraced { why: String, lack: TraceLack },
+    FioLost {
+        why: String,
+    },
+    NotTraced {
+        why: String,
+        lack: TraceLack,
+    },
     Traced,
-    TraceDiffers { direction: &'static str, differs: TraceDiffers },
+    TraceDiffers {
+        direction: &'static str,
+        differs: TraceDiffers,
+    },
     /// The start of some requests is not known.
-    Unmatched { unmatched: u64, requests: u64 },
+    Unmatched {
+        unmatched: u64,
+        requests: u64,
+    },
 }
 
 impl ToolFact {

@@ -45,9 +45,7 @@ pub enum Workload {
     /// Processes that access a database.
     Database(DatabaseLoad),
     /// Jobs that ran together.
-    Jobs {
-        jobs: Vec<Job>,
-    },
+    Jobs { jobs: Vec<Job> },
     /// Steps that ran in order.
     Steps {
         /// Short description of the steps.
