@@ -169,9 +169,17 @@ fn a_search_keeps_the_system_over_its_whole_time() {
     ];
     let done = place.run(&[&line[..], &["-q"]].concat()).ends(0);
     let found: FindDocument = serde_json::from_str(&done.stdout).unwrap();
-    assert!(found.system.len() >= 5 && found.began.is_some(), "{}", found.system.len());
-    let end = found.system.last().unwrap().at_seconds;
-    assert!(end >= found.measured_seconds * 0.9, "{end} of {}", found.measured_seconds);
+    assert!(
+        found.search.system.len() >= 5 && found.began.is_some(),
+        "{}",
+        found.search.system.len()
+    );
+    let end = found.search.system.last().unwrap().at_seconds;
+    assert!(
+        end >= found.search.measured_seconds * 0.9,
+        "{end} of {}",
+        found.search.measured_seconds
+    );
     let rows = place.run(&["history", "show", "--format=profile-csv"]).ends(0).stdout;
     assert!(rows.lines().count() > 5 && rows.contains(",search,"), "{rows}");
     place.run(&["report", "--svg=pictures", "--panel=system"]).ends(0);

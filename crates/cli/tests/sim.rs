@@ -470,7 +470,7 @@ fn each_search_has_one_answer_everywhere() {
             let document = done.json();
             assert_one_answer(&place, &document);
             let found: FindDocument = serde_json::from_value(document).unwrap();
-            assert_none_is_more(&found.answer, &found.curve);
+            assert_none_is_more(&found.search.answer, &found.search.curve);
         }
     }
 }

@@ -259,7 +259,7 @@ impl Exhibit {
             }
             Shown::Find(find) => rows_of_find(find, &self.system)
                 .into_iter()
-                .zip(&find.curve)
+                .zip(&find.search.curve)
                 // A search has a queue depth, no matter which processes provide it.
                 .map(|(row, point)| {
                     sample(Row { users: None, ..row }, point.queue_depth, point.rate_iops)
@@ -293,10 +293,10 @@ impl Exhibit {
             }
             Shown::Find(find) => vec![Capacity {
                 label: "",
-                limits: Cow::Borrowed(&find.limits),
-                answer: &find.answer,
-                knee: find.knee,
-                curve: Cow::Borrowed(&find.curve),
+                limits: Cow::Borrowed(&find.search.limits),
+                answer: &find.search.answer,
+                knee: find.search.knee,
+                curve: Cow::Borrowed(&find.search.curve),
                 terms: self.terms(),
             }],
             Shown::Suite(suite) => {

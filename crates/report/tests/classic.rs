@@ -211,7 +211,7 @@ fn native_runs_have_rows_too() {
 fn points_of_a_search_are_rows() {
     let document = find_document(StoppedBy::Limit);
     let rows = rows_of_find(&document, "here");
-    assert_eq!(rows.len(), document.curve.len());
+    assert_eq!(rows.len(), document.search.curve.len());
     assert_eq!((rows[1].users, rows[1].iops), (Some(32), 76_100.0));
     let table = classic::plain(&rows, Extra { buckets: true, percentiles: true });
     assert!(table.lines().nth(1).unwrap().contains('-'), "{table}");

@@ -38,18 +38,18 @@ fn a_search_has_a_row_for_each_point() {
 #[test]
 fn a_point_of_an_open_loop_tells_its_limit_and_its_service_time() {
     let mut document = find_document(StoppedBy::Limit);
-    document.curve.truncate(1);
+    document.search.curve.truncate(1);
     let value = |limit: &str, value_ns, ci95_ns| LimitValue {
         limit: limit.parse().unwrap(),
         value_ns: Some(value_ns),
         ci95_ns,
         n: 900,
     };
-    document.curve[0].limits =
+    document.search.curve[0].limits =
         vec![value("mean<=10ms", 2e6, None), value("p99<=5ms", 4e6, Some([3.5e6, 4.5e6]))];
-    document.curve[0].offered_iops = Some(9801.5);
-    document.curve[0].backlog_max = Some(7);
-    document.curve[0].service_ns = Some(latency(100_000.0));
+    document.search.curve[0].offered_iops = Some(9801.5);
+    document.search.curve[0].backlog_max = Some(7);
+    document.search.curve[0].service_ns = Some(latency(100_000.0));
     let mut text = Vec::new();
     csv::find(&document, &mut text).unwrap();
     let mut rows = ::csv::Reader::from_reader(text.as_slice());

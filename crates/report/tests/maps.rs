@@ -87,7 +87,7 @@ fn the_best_size_keeps_the_limit() {
 fn of_two_limits() -> [Exhibit; 2] {
     let mut document = find_document(StoppedBy::Limit);
     document.head.load = load(0, 8192, 1).into();
-    document.limits[0].bound_ns = 1_000_000;
+    document.search.limits[0].bound_ns = 1_000_000;
     [exhibit(Shown::Find(Box::new(document))), run(sizes_and_depths())]
 }
 

@@ -99,9 +99,9 @@ fn searched(run: u64, intervals: u32) -> (Vec<IntervalPoint>, Vec<SystemPoint>) 
 fn real_search(run: u64) -> Exhibit {
     let mut document = find_document(StoppedBy::Limit);
     document.head.run_id = format!("20261121-101530-{run:04}");
-    (document.series, document.system) = searched(run, 600);
+    (document.search.series, document.search.system) = searched(run, 600);
     let mut next = scattered(run + 2000);
-    document.curve = (0..14)
+    document.search.curve = (0..14)
         .map(|n| point(1 << n, 9e3 * f64::from(n + 1) * (0.8 + 0.2 * next()), n < 12))
         .collect();
     document.caveats = caveats();

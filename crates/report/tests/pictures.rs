@@ -361,11 +361,11 @@ fn changes_of_level_are_marked_with_their_words() {
 fn a_search_is_drawn_over_time_with_the_depth_asked() {
     let mut document = find_document(StoppedBy::Limit);
     assert!(drawn("over-time", &found(), WIDE).is_empty());
-    document.series = series(30, 8);
-    for (point, queue_depth) in document.series.iter_mut().zip(1..) {
+    document.search.series = series(30, 8);
+    for (point, queue_depth) in document.search.series.iter_mut().zip(1..) {
         point.queue_depth_asked = Some(f64::from(queue_depth));
     }
-    document.shifts =
+    document.search.shifts =
         vec![PerformanceShift { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];
     let figures = drawn("over-time", &exhibit(Shown::Find(Box::new(document))), WIDE);
     assert!(texts(&figures[0]).contains(&"queue depth requested"));
@@ -434,8 +434,8 @@ fn a_database_is_shown_in_its_own_words() {
         mode: "write".to_owned(),
         ..DatabaseLoad::default()
     });
-    document.limits.push(Limit { side: LimitSide::Sync, ..Limit::default() });
-    document.series = series(30, 8);
+    document.search.limits.push(Limit { side: LimitSide::Sync, ..Limit::default() });
+    document.search.series = series(30, 8);
     let figures = figures(&[exhibit(Shown::Find(Box::new(document)))], WIDE);
     assert_eq!(figures.len(), 3);
     assert!(figures[1].1.title.starts_with("write, sqlite:/db"), "{}", figures[1].1.title);
@@ -525,8 +525,8 @@ fn two_programs_and_two_sides_are_drawn() {
     head.target = database("sqlite:/db");
     let side = |load: &str| BesideSide {
         load: load.to_owned(),
-        answer: find.answer.clone(),
-        curve: find.curve.clone(),
+        answer: find.search.answer.clone(),
+        curve: find.search.curve.clone(),
     };
     let told = BesideDocument {
         head,

@@ -139,7 +139,7 @@ fn a_profile_has_rows_for_the_machine_and_for_each_device() {
 #[test]
 fn rows_of_earlier_versions_leave_empty_what_they_did_not_keep() {
     let mut found = find_document(StoppedBy::Limit);
-    found.system =
+    found.search.system =
         vec![SystemPoint { at_seconds: 0.5, cpu_percent: 7.0, ..SystemPoint::default() }];
     let mut text = Vec::new();
     csv::system(&exhibit(Shown::Find(Box::new(found))), &mut text).unwrap();
@@ -173,7 +173,7 @@ fn the_system_is_drawn_of_profiles_and_of_searches() {
     let mut found = find_document(StoppedBy::Limit);
     let figures = drawn(&exhibit(Shown::Find(Box::new(found.clone()))), WIDE);
     assert!(figures.iter().all(|(name, _)| *name != "system"), "nothing was kept");
-    found.system = (1..=20).map(sample).collect();
+    found.search.system = (1..=20).map(sample).collect();
     let figures = drawn(&exhibit(Shown::Find(Box::new(found))), WIDE);
     assert!(figures.iter().any(|(name, _)| *name == "system"));
 }

@@ -105,7 +105,7 @@ fn huge_numbers_and_a_long_target() {
 #[test]
 fn a_capacity_under_its_limit() {
     let mut document = find_document(StoppedBy::Limit);
-    document.limits.push(p99_limit());
+    document.search.limits.push(p99_limit());
     document.caveats = caveats();
     assert_snapshot!("find_120", find(&document, Page::plain(120)));
     assert_snapshot!("find_80", find(&document, Page::plain(80)));
@@ -128,7 +128,7 @@ fn what_is_least_missed_gives_way_first() {
     let mut found = find_document(StoppedBy::Limit);
     let on_80 = find(&found, Page::plain(80));
     assert!(!titles(&on_80).contains(&"p95") && titles(&on_80).contains(&"max"));
-    found.limits = vec!["p95<=5ms".parse().unwrap()];
+    found.search.limits = vec!["p95<=5ms".parse().unwrap()];
     assert!(titles(&find(&found, Page::plain(80))).contains(&"p95"), "it is what was asked for");
 }
 
@@ -137,8 +137,8 @@ fn what_is_least_missed_gives_way_first() {
 fn what_was_judged_has_a_column() {
     let mut document = find_document(StoppedBy::Limit);
     let limits = ["p99<=20ms", "write:p99<=5ms", "p50<=9ms", "sync:mean<=2ms"];
-    document.limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
-    for (index, point) in document.curve.iter_mut().enumerate() {
+    document.search.limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+    for (index, point) in document.search.curve.iter_mut().enumerate() {
         let value_ns = |limit: &Limit| match limit.metric {
             Metric::Percentile(99.0) => Some(1e6 * (index + 1) as f64),
             // Its direction had no I/O.
@@ -146,9 +146,9 @@ fn what_was_judged_has_a_column() {
             _ => Some(2e5 * (index + 1) as f64),
         };
         let value = |limit| LimitValue { limit, value_ns: value_ns(&limit), ci95_ns: None, n: 9 };
-        point.limits = document.limits.iter().copied().map(value).collect();
+        point.limits = document.search.limits.iter().copied().map(value).collect();
     }
-    document.curve[4].queue_depth_achieved = 679.0;
+    document.search.curve[4].queue_depth_achieved = 679.0;
     assert_snapshot!("find_judged_80", curve_of(&find(&document, Page::plain(80))));
     assert_snapshot!("find_judged_200", curve_of(&find(&document, Page::plain(200))));
 }
@@ -162,16 +162,18 @@ fn curve_of(text: &str) -> String {
 #[test]
 fn limits_of_one_direction_are_named_with_it() {
     let mut document = find_document(StoppedBy::Limit);
-    document.limits = vec!["read:p99<=5ms".parse().unwrap(), "write:mean<=2ms".parse().unwrap()];
+    document.search.limits =
+        vec!["read:p99<=5ms".parse().unwrap(), "write:mean<=2ms".parse().unwrap()];
     let value =
         |limit, value_ns| LimitValue { limit, value_ns: Some(value_ns), ci95_ns: None, n: 9 };
-    let answer = &mut document.answer;
-    answer.limits = vec![value(document.limits[0], 4.2e6), value(document.limits[1], 1.98e6)];
-    answer.stopped_by_limit = Some(document.limits[1]);
+    let answer = &mut document.search.answer;
+    answer.limits =
+        vec![value(document.search.limits[0], 4.2e6), value(document.search.limits[1], 1.98e6)];
+    answer.stopped_by_limit = Some(document.search.limits[1]);
     let mut text = format!("{}\n{}\n\n", find_brief(&document), find_verdict(&document));
-    document.answer.met = false;
-    document.answer.stopped_by = StoppedBy::Unattainable;
-    document.answer.limits[0].value_ns = Some(6e6);
+    document.search.answer.met = false;
+    document.search.answer.stopped_by = StoppedBy::Unattainable;
+    document.search.answer.limits[0].value_ns = Some(6e6);
     let whole = find(&document, Page::plain(200));
     let next = whole.lines().rev().find(|line| line.starts_with("Next: ")).unwrap();
     text.push_str(&format!("{}\n{}\n{next}", find_brief(&document), find_verdict(&document)));
@@ -181,9 +183,9 @@ fn limits_of_one_direction_are_named_with_it() {
 #[test]
 fn an_older_result_says_what_it_kept() {
     let mut document = find_document(StoppedBy::Limit);
-    document.answer.stopped_by_limit = None;
+    document.search.answer.stopped_by_limit = None;
     // The knee is at another queue depth.
-    document.knee = Some(Knee { queue_depth: 32, iops: 76_100.0, share: None });
+    document.search.knee = Some(Knee { queue_depth: 32, iops: 76_100.0, share: None });
     let verdict = find_verdict(&document);
     assert!(verdict.ends_with("(mean 10.0 ms); stopped by the limit: more load breaks it."));
 }
@@ -191,12 +193,12 @@ fn an_older_result_says_what_it_kept() {
 #[test]
 fn an_open_loop_is_told_by_its_rate() {
     let mut document = find_document(StoppedBy::Limit);
-    for point in &mut document.curve {
+    for point in &mut document.search.curve {
         point.rate_iops = Some(point.iops.mean.round());
         point.errors = 3;
     }
-    document.answer.rate_iops = Some(81_204.0);
-    document.knee = None;
+    document.search.answer.rate_iops = Some(81_204.0);
+    document.search.knee = None;
     document.physical = None;
     assert_snapshot!("find_open_loop", find(&document, Page::plain(110)));
 }
@@ -207,10 +209,10 @@ fn each_reason_to_stop_has_its_own_words() {
     for met in [true, false] {
         for stopped_by in STOPS {
             let mut document = find_document(stopped_by);
-            document.answer.met = met && stopped_by != StoppedBy::Unattainable;
+            document.search.answer.met = met && stopped_by != StoppedBy::Unattainable;
             if matches!(stopped_by, StoppedBy::Unattainable | StoppedBy::Undecided) {
-                document.answer.queue_depth = 1;
-                document.answer.latency_ns = latency(12_300_000.0);
+                document.search.answer.queue_depth = 1;
+                document.search.answer.latency_ns = latency(12_300_000.0);
             }
             let whole = find(&document, Page::plain(200));
             let next = whole.lines().position(|line| line.starts_with("Next: ")).unwrap();
@@ -224,24 +226,24 @@ fn each_reason_to_stop_has_its_own_words() {
         }
     }
     let mut wandering = find_document(StoppedBy::Limit);
-    wandering.answer.pi95 = Some([20_000.0, 150_000.0]);
+    wandering.search.answer.pi95 = Some([20_000.0, 150_000.0]);
     let wander = Wander { deviation: 0.081, over_seconds: 9.6, kept_iops: 42_017.0, windows: 24 };
-    wandering.answer.wander = Some(wander);
+    wandering.search.answer.wander = Some(wander);
     text.push_str(&format!("{}\n\n", find_verdict(&wandering)));
     // Too few I/Os, in both loops, and a maximum that larger loads violated.
     let mut undecided = find_document(StoppedBy::Undecided);
     text.push_str(&format!("{}\n", find_verdict(&undecided)));
-    undecided.answer.rate_iops = Some(81_204.0);
+    undecided.search.answer.rate_iops = Some(81_204.0);
     text.push_str(&format!("{}\n", find_verdict(&undecided)));
-    undecided.answer.rate_iops = None;
+    undecided.search.answer.rate_iops = None;
     let limit = "max<=10ms".parse().unwrap();
     let broken = LimitValue { limit, value_ns: Some(5e7), ci95_ns: Some([5e7; 2]), n: 1000 };
-    undecided.curve.iter_mut().for_each(|point| point.limits = vec![broken]);
-    undecided.answer.queue_depth = 1;
+    undecided.search.curve.iter_mut().for_each(|point| point.limits = vec![broken]);
+    undecided.search.answer.queue_depth = 1;
     text.push_str(&format!("{}\n\n", find_verdict(&undecided)));
     let mut nothing_found = find_document(StoppedBy::Interrupted);
-    nothing_found.answer.met = false;
-    nothing_found.answer.latency_ns = nothing();
+    nothing_found.search.answer.met = false;
+    nothing_found.search.answer.latency_ns = nothing();
     text.push_str(&find_verdict(&nothing_found));
     assert_snapshot!("find_verdicts", text);
 }
@@ -249,10 +251,10 @@ fn each_reason_to_stop_has_its_own_words() {
 #[test]
 fn a_search_that_measured_nothing() {
     let mut document = find_document(StoppedBy::Interrupted);
-    document.answer.met = false;
-    document.answer.latency_ns = nothing();
-    document.curve.clear();
-    document.knee = None;
+    document.search.answer.met = false;
+    document.search.answer.latency_ns = nothing();
+    document.search.curve.clear();
+    document.search.knee = None;
     document.physical = None;
     assert_snapshot!("find_nothing", find(&document, Page::plain(80)));
 }
@@ -332,7 +334,8 @@ fn runs_in_one_line() {
 #[test]
 fn a_bound_is_shown_as_it_was_typed() {
     let mut document = find_document(StoppedBy::Limit);
-    document.limits = vec!["p99.95<=2.555ms".parse().unwrap(), "max<=800ns".parse().unwrap()];
+    document.search.limits =
+        vec!["p99.95<=2.555ms".parse().unwrap(), "max<=800ns".parse().unwrap()];
     let brief = find_brief(&document);
     assert!(brief.ends_with("p99.95 ≤ 2.555 ms, max ≤ 800 ns"), "{brief}");
 }

@@ -47,9 +47,9 @@ proptest! {
                      StoppedBy::MaxDepth, StoppedBy::Budget, StoppedBy::Unattainable,
                      StoppedBy::Interrupted];
         let mut document = find_document(stops[stop]);
-        document.answer.met = met;
+        document.search.answer.met = met;
         document.head.target = named(&target);
-        document.curve.push(point(queue_depth, iops, met));
+        document.search.curve.push(point(queue_depth, iops, met));
         fits(&find(&document, Page::plain(width)), width)?;
     }
 

@@ -5,8 +5,8 @@ use super::record::Outcome;
 use crate::exit::Exit;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
-use iogauge_lab::session;
 use iogauge_lab::session::trace::Beside;
+use iogauge_lab::session::{self, Searched};
 use iogauge_model::CaveatCode;
 use iogauge_model::load::{Arrivals, Load};
 use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy, Workload};
@@ -36,19 +36,18 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
     let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
     let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
-    let searched =
+    let mut searched =
         session::find(rig, &load, plan, &mut Watch { observer: &mut observer, interrupt })?;
     let mut caveats = std::mem::take(&mut invocation.caveats);
-    caveats.extend(searched.caveats);
-    let found = searched.found;
+    caveats.append(&mut searched.caveats);
+    let answer = &searched.outcome.search.answer;
     let mut trace = None;
     if let Some(tracing) = &mut invocation.tracing {
-        let (of_answer, facts) = tracing.of_answer(&found.answer);
+        let (of_answer, facts) = tracing.of_answer(answer);
         trace = of_answer;
         caveats.extend(invocation.rig.caveats(facts));
     }
-    let rate_iops = found.answer.rate_iops;
-    let arrivals = rate_iops.zip(plan.open_loop);
+    let arrivals = answer.rate_iops.zip(plan.open_loop);
     let load = Load {
         arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
         ..load
@@ -58,28 +57,15 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         Some(words) => Workload::label(words),
         None => load.into(),
     };
-    Ok(FindDocument {
-        head: invocation.head(FIND_FORMAT, what),
-        limits: plan.limits.clone(),
-        answer: found.answer,
-        knee: found.knee,
-        curve: found.curve,
-        series: found.series,
-        shifts: found.shifts,
-        physical: searched.physical,
-        trace,
-        measured_seconds: found.measured_seconds,
-        began: searched.began,
-        system: searched.system,
-        caveats,
-        environment: session::environment(&invocation.rig),
-    })
+    let head = invocation.head(FIND_FORMAT, what);
+    let environment = session::environment(&invocation.rig);
+    Ok(Searched { caveats, ..searched }.document(head, trace, environment))
 }
 
 /// Returns the exit code of a search.
 pub(super) fn exit(document: &FindDocument) -> Exit {
     let failed = document.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors);
-    match exit_of(&document.answer, &document.curve) {
+    match exit_of(&document.search.answer, &document.search.curve) {
         Exit::Interrupted => Exit::Interrupted,
         _ if failed => Exit::IoErrors,
         exit => exit,

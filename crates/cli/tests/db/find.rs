@@ -21,16 +21,16 @@ fn found(db: &Db, mode: &str, more: &[&str]) -> Value {
 fn assert_sound(document: &FindDocument) {
     assert_eq!(document.head.format, "iogauge.find/1");
     assert!(document.head.target.database().is_some());
-    let answer = &document.answer;
+    let answer = &document.search.answer;
     let point =
-        document.curve.iter().find(|point| point.queue_depth == answer.queue_depth).unwrap();
+        document.search.curve.iter().find(|point| point.queue_depth == answer.queue_depth).unwrap();
     assert!(answer.iops.mean > 0.0);
     assert_eq!((point.met, point.iops.mean), (answer.met, answer.iops.mean));
-    for point in &document.curve {
+    for point in &document.search.curve {
         let holds = |v: &iogauge_model::result::LimitValue| {
             v.value_ns.is_some_and(|ns| ns <= v.limit.bound_ns as f64)
         };
-        assert_eq!(point.limits.len(), document.limits.len());
+        assert_eq!(point.limits.len(), document.search.limits.len());
         assert!(!point.met || point.limits.iter().all(holds), "{point:?}");
         assert_eq!(point.errors, 0);
         // Processes that were sent to rest are in no figure.
@@ -45,13 +45,21 @@ fn read_searches_processes_as_find_searches_depth() {
     let search = typed(&document);
     assert_sound(&search);
     assert_one_answer(&db.place, &document);
-    assert!(search.curve.iter().all(|point| point.queue_depth <= 6), "{:?}", search.curve);
+    assert!(
+        search.search.curve.iter().all(|point| point.queue_depth <= 6),
+        "{:?}",
+        search.search.curve
+    );
     // Neighbours may bring the disk to another level: then the curve begins there.
-    assert!(search.curve.len() > 1 || !search.shifts.is_empty(), "{:?}", search.curve);
-    assert!(search.answer.met && search.answer.iops.mean > 0.0);
+    assert!(
+        search.search.curve.len() > 1 || !search.search.shifts.is_empty(),
+        "{:?}",
+        search.search.curve
+    );
+    assert!(search.search.answer.met && search.search.answer.iops.mean > 0.0);
     if let Some(physical) = &search.physical {
         // Around the cache each read is one of the device's.
-        assert!(physical.reads as f64 >= search.answer.iops.mean * 0.2, "{physical:?}");
+        assert!(physical.reads as f64 >= search.search.answer.iops.mean * 0.2, "{physical:?}");
     }
     let show = |format: &str| db.place.run(&["history", "show", "--format", format]);
     assert_eq!(show("json").ends(0).json(), document);
@@ -64,7 +72,7 @@ fn read_searches_processes_as_find_searches_depth() {
         let own = text.split("Notes on").next().unwrap();
         assert!(!own.contains(word), "{word}: {text}");
     }
-    let points = search.curve.len();
+    let points = search.search.curve.len();
     assert_eq!(show("iogauge-csv").ends(0).stdout.lines().count(), 1 + points);
     for format in ["csv", "classic"] {
         assert_eq!(show(format).ends(0).stdout.lines().count(), 1 + points);
@@ -82,10 +90,10 @@ fn write_ends_at_the_globals() {
     assert_sound(&search);
     assert_one_answer(&db.place, &document);
     assert_eq!(
-        search.limits.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        search.search.limits.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["sync:mean <= 10 s"]
     );
-    let (answer, curve) = (&search.answer, &search.curve);
+    let (answer, curve) = (&search.search.answer, &search.search.curve);
     assert!(curve.iter().all(|point| point.queue_depth <= 2) && answer.met);
     assert_eq!((answer.queue_depth, answer.stopped_by), (2, StoppedBy::MaxDepth));
     assert!(codes(&document).contains(&"search-cut-short"));
@@ -120,7 +128,7 @@ fn what_cannot_be_reached_is_told() {
         guided.stderr
     );
     let limits: Vec<String> =
-        typed(&guided.json()).limits.iter().map(ToString::to_string).collect();
+        typed(&guided.json()).search.limits.iter().map(ToString::to_string).collect();
     assert_eq!(limits, ["mean <= 2 ms", "sync:mean <= 2 ms", "max <= 5 ms", "sync:max <= 5 ms"]);
     let wrong = db.run("find", &["--mode=write", "--limit=read:p99<=1ms"]);
     assert_one_line(wrong, 2, &["\"read:p99 <= 1 ms\" bounds what mode write does not do"]);

@@ -193,10 +193,10 @@ fn a_search_ends_where_the_server_takes_no_more() {
     let line = ["--mode=read", "--budget=4s", "--limit=mean<=10s", "--json", "--quiet"];
     let document = there.run("find", "&reads=server", &line).ends(0).json();
     let find: FindDocument = serde_json::from_value(document.clone()).unwrap();
-    assert!(find.curve.iter().all(|point| point.queue_depth < 12), "{document}");
-    assert!(find.answer.queue_depth < 12 && find.answer.met);
+    assert!(find.search.curve.iter().all(|point| point.queue_depth < 12), "{document}");
+    assert!(find.search.answer.queue_depth < 12 && find.search.answer.met);
     // A machine that is too busy to come that far has no time to be refused.
-    if [StoppedBy::MaxDepth, StoppedBy::Saturated].contains(&find.answer.stopped_by) {
+    if [StoppedBy::MaxDepth, StoppedBy::Saturated].contains(&find.search.answer.stopped_by) {
         assert!(message(&document, "search-cut-short").contains("too many clients"), "{document}");
     }
 }

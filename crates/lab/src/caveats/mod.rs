@@ -174,13 +174,13 @@ pub(crate) fn without_nothing(caveats: &mut Vec<Caveat>, interrupted: bool) {
 #[must_use]
 pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Fact> {
     let failed = found.errors > 0;
-    let (answer, curve) = (&found.answer, &found.curve);
+    let (answer, curve) = (&found.search.answer, &found.search.curve);
     (answer.is_empty() && !failed).then(|| {
         let point = curve
             .iter()
             .find(|p| p.queue_depth == answer.queue_depth && p.rate_iops == answer.rate_iops);
         let seconds = match found.logical.0 {
-            0 => found.measured_seconds,
+            0 => found.search.measured_seconds,
             _ => point.map_or(0.0, |point| point.seconds),
         };
         FigureFact::Nothing { seconds, outstanding: answer.queue_depth_achieved, why: None }.into()

@@ -55,7 +55,7 @@ pub(crate) fn starved(found: &SearchOutcome) -> Option<Fact> {
     let with_them = found.with_starved.as_ref().map(|with| {
         let value = |limit: &LimitValue| Some((limit.limit, limit.value_ns?));
         let values = with.limits.iter().filter_map(value).collect();
-        WithStarved { iops: with.iops, values, breaks: found.answer.met && !with.is_met() }
+        WithStarved { iops: with.iops, values, breaks: found.search.answer.met && !with.is_met() }
     });
     let fact = StarvedFact {
         stretches,

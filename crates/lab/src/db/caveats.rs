@@ -121,8 +121,8 @@ pub(super) fn of_search(
     found: &SearchOutcome,
     refused: Option<&DbError>,
 ) -> Vec<Fact> {
-    let (queue_depth, met) = (found.answer.queue_depth, found.answer.met);
-    let answer = found.curve.iter().find(|point| point.queue_depth == queue_depth);
+    let (queue_depth, met) = (found.search.answer.queue_depth, found.search.answer.met);
+    let answer = found.search.curve.iter().find(|point| point.queue_depth == queue_depth);
     let mut facts: Vec<Fact> =
         answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
     if load.hang_ns > 0 {
@@ -130,15 +130,15 @@ pub(super) fn of_search(
         facts.retain(|fact| !matches!(fact, Fact::Figure(figure) if figure.is_queue_depth()));
     }
     facts.extend(caveats::nothing_found(found));
-    facts.extend(caveats::shifts(&found.shifts));
+    facts.extend(caveats::shifts(&found.search.shifts));
     facts.extend(found.drift.as_ref().map(caveats::drift));
-    let stopped_by = found.answer.stopped_by;
+    let stopped_by = found.search.answer.stopped_by;
     // If a limit ended the search, more processes would not have helped.
     let refused = refused.filter(|_| !stopped_by.is_limit());
     let error = refused.map(ToString::to_string);
     facts.extend(error.map(|error| DatabaseFact::NoMoreProcesses { error }.into()));
     if refused.is_none() || stopped_by != StoppedBy::MaxDepth {
-        facts.extend(cut_short(target, load, &found.answer));
+        facts.extend(cut_short(target, load, &found.search.answer));
     }
     facts
 }

@@ -71,7 +71,7 @@ pub fn held_back_by(
     found: &SearchOutcome,
     measured: &DbMeasured,
 ) -> Vec<String> {
-    let (answer, at_best) = (&found.answer, &measured.result);
+    let (answer, at_best) = (&found.search.answer, &measured.result);
     let mut reasons = Vec::new();
     if let Some(limit) = answer.stopped_by_limit.filter(|_| answer.stopped_by.is_limit()) {
         let limit = limit.database_words();

@@ -11,13 +11,14 @@ use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::process_pauses;
 use crate::measure::{self, Watch};
-use crate::search::{self, SearchOutcome, SearchPlan, limit_value};
+use crate::search::{self, SearchPlan, limit_value};
+use crate::session::Searched;
 use crate::suite::judged;
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::pool::DbPool;
 use iogauge_io::machine::{Counters, Logical, Sampler};
 use iogauge_io::pool::WorkerPool;
-use iogauge_model::result::{Drain, Physical, StepResult, SystemPoint};
+use iogauge_model::result::{Drain, Physical, StepResult};
 use iogauge_model::{Caveat, Limit};
 use std::sync::Arc;
 use std::time::Instant;
@@ -199,19 +200,12 @@ pub fn run(
     Ok(DbMeasured { result, interrupted, caveats, fault: no_room.or(late).or(after.fault) })
 }
 
-/// A search, with what the machine did during it.
+/// A search whose queue depths are numbers of processes.
 #[derive(Debug)]
 pub struct DbSearched {
-    /// The result; its queue depths are numbers of processes.
-    pub found: SearchOutcome,
-    /// Totals of the devices over the whole search.
-    pub physical: Option<Physical>,
-    pub began: UtcTime,
-    /// The machine over the whole search.
-    pub system: Vec<SystemPoint>,
+    pub searched: Searched,
     /// Rounds of the write daemon.
     pub cycles: Vec<Cycle>,
-    pub caveats: Vec<Caveat>,
     /// As in [`DbMeasured`].
     pub fault: Option<LabError>,
 }
@@ -236,24 +230,24 @@ pub fn find(
     let mut taken = Taken::take(target, &one, most.max(1), false)?;
     let began = UtcTime::now();
     taken.pool.begin_search(watch.interrupt);
-    let found = search::find(&mut taken.pool, &plan, watch)?;
+    let mut found = search::find(&mut taken.pool, &plan, watch)?;
     let machine_after = taken.sampler.mark()?;
     taken.pool.stop()?;
     let fault = taken.pool.database_fault();
     let first = fault.as_ref().map(|(_, error)| error).or(taken.pool.no_room());
-    if let (Some(error), true) = (first, found.curve.is_empty()) {
+    if let (Some(error), true) = (first, found.search.curve.is_empty()) {
         return Err(error.clone().into());
     }
     let after = taken.ask(false);
     let Taken { pool, sampler, machine, before, .. } = &taken;
-    let system = sampler.points_between(machine, &machine_after);
+    found.search.system = sampler.points_between(machine, &machine_after);
     let (ios, bytes) = found.logical;
     let totals = machine_after.since(machine, Logical { ios, bytes });
     let physical = totals.physical;
     let mut found_facts = facts::of_target(target, load);
     found_facts.extend(caveats::steal(&totals.cpu));
     found_facts.extend(facts::devices(target, physical.as_ref()));
-    found_facts.extend(process_pauses::fact(&found.pauses, false, found.measured_seconds));
+    found_facts.extend(process_pauses::fact(&found.pauses, false, found.search.measured_seconds));
     found_facts.extend(caveats::starved(&found));
     if let Some(after) = &after.counts {
         found_facts.extend(facts::counts(&database_result::counted(pool.whole(), before, after)));
@@ -269,5 +263,6 @@ pub fn find(
     caveats::without_nothing(&mut caveats, found.interrupted);
     let (cycles, no_room) = (after.cycles, no_room.cloned().map(LabError::from));
     let fault = no_room.or(after.fault);
-    Ok(DbSearched { found, physical, began, system, cycles, caveats, fault })
+    let searched = Searched { outcome: found, physical, began: Some(began.to_string()), caveats };
+    Ok(DbSearched { searched, cycles, fault })
 }

@@ -3,7 +3,7 @@
 //! An answer needs evidence: some load up to it must surely keep the limits, and what bounds it from above must surely
 //! break a limit or give no more IOPS.
 
-use super::Search;
+use super::ClosedLoop;
 use super::evidence::{
     SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, pooled,
     surely_breaks, unwatched_seconds,
@@ -18,7 +18,7 @@ const MUCH_MORE: f64 = 1.2;
 /// IOPS with a larger relative error count as unknown.
 const KNOWN: f64 = 0.5;
 
-impl Search<'_, '_> {
+impl ClosedLoop<'_, '_> {
     /// Returns all windows since the last performance shift, except starved ones.
     fn windows(&self) -> impl Iterator<Item = &Point> {
         let count = self.shifts.len();

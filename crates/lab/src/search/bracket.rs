@@ -3,7 +3,7 @@
 use super::point::{FullQueue, Point, longest_of_each_depth};
 use super::time;
 
-use super::{Search, SearchPlan, narrow};
+use super::{ClosedLoop, SearchPlan, narrow};
 use crate::error::LabError;
 use crate::observe::Phase;
 use crate::observe::{Decision, Next, Why};
@@ -20,7 +20,7 @@ pub(super) enum Bracket {
     Again(u32),
 }
 
-impl Search<'_, '_> {
+impl ClosedLoop<'_, '_> {
     /// Finds a queue depth that keeps the limits and a larger one that breaks one: upwards by doubling from one that
     /// keeps them, downwards from one that does not.
     pub(super) fn bracket(

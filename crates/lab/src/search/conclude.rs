@@ -5,7 +5,7 @@ use super::judge::{self, Judged};
 use super::point::{Loop, Point, longest_of_each_depth};
 use super::prediction::{self, Answered, Prediction, Ticks};
 use super::shift;
-use super::{Drift, Search, time};
+use super::{ClosedLoop, Drift, time};
 use iogauge_model::Limit;
 use iogauge_model::result::{Answer, PerformanceShift, StoppedBy};
 
@@ -64,7 +64,7 @@ fn since(aside: &[(usize, Point)], shifts: usize) -> impl Iterator<Item = &Point
     aside.iter().filter(move |(at, _)| *at >= shifts).map(|(_, point)| point)
 }
 
-impl Search<'_, '_> {
+impl ClosedLoop<'_, '_> {
     /// Takes the contents of the result out of the search.
     pub(super) fn told(&mut self, answer: &Point) -> Told {
         let (mut points, aside) =

@@ -10,7 +10,7 @@ use super::judge::Judged;
 use super::point::Point;
 use super::shift::Shift;
 use super::time::{self, SHORTEST_NS};
-use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
+use super::{ClosedLoop, MUCH_DEEPER, Pass, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::measure::estimates;
 use crate::observe::Phase;
@@ -48,7 +48,7 @@ fn shortest_confirmation_ns(plan: &SearchPlan) -> u64 {
     (plan.budget_ns / CONFIRMATION_SHARE).max(SHORTEST_NS)
 }
 
-impl Search<'_, '_> {
+impl ClosedLoop<'_, '_> {
     /// Confirms a queue depth. If it breaks a limit, goes back by as much as the confirmation suggests, until a queue
     /// depth is confirmed or the budget ends. If one leaves room, goes up from it.
     pub(super) fn confirm(

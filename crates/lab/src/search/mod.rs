@@ -36,9 +36,7 @@ use conclude::{Ended, Near, Told};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
-use iogauge_model::result::{
-    Answer, CurvePoint, Estimate, IntervalPoint, Knee, PerformanceShift, StoppedBy,
-};
+use iogauge_model::result::{CurvePoint, Estimate, PerformanceShift, Search, StoppedBy};
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, longest_of_each_depth};
@@ -91,20 +89,11 @@ impl Default for SearchPlan {
 /// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOutcome {
-    /// The capacity.
-    pub answer: Answer,
-    /// Smallest measured queue depth that gives at least 95 % of the answer's IOPS.
-    pub knee: Option<Knee>,
-    /// All points, by increasing queue depth. Of several at one queue depth, the longest.
-    pub curve: Vec<CurvePoint>,
-    /// The whole search over time, including the time between points.
-    pub series: Vec<IntervalPoint>,
-    /// Performance shifts during the search. The answer and the curve are from after the last one.
-    pub shifts: Vec<PerformanceShift>,
+    /// What was found. `measured_seconds` does not count what was left out because of pauses. Without samples of
+    /// the machine, which the search does not take.
+    pub search: Search,
     /// The points of the curve that contradict each other most.
     pub drift: Option<Drift>,
-    /// Time spent measuring, in seconds, without what was left out because of pauses.
-    pub measured_seconds: f64,
     /// Pauses of iogauge during the search.
     pub pauses: Pauses,
     /// Part of `measured_seconds` spent on points that a pause spoilt. It does not count towards the budget.
@@ -183,7 +172,7 @@ pub fn find(
     watch: &mut Watch<'_>,
 ) -> Result<SearchOutcome, LabError> {
     let start = pool.live();
-    let mut search = Search {
+    let mut search = ClosedLoop {
         bench: Bench::new(pool, plan, watch),
         points: Vec::new(),
         before: Vec::new(),
@@ -202,7 +191,7 @@ pub fn find(
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Told { mut points, near, shifts, drift } = search.told(&end.answer);
-    let Search { bench, .. } = search;
+    let ClosedLoop { bench, .. } = search;
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
     let row = points.iter_mut().find(|point| point.queue_depth == end.answer.queue_depth);
@@ -231,13 +220,17 @@ pub fn find(
     let with_starved = place.with_starved;
     Ok(SearchOutcome {
         errors: bench.errors,
-        answer,
-        knee,
-        curve,
-        series: bench.into_series(),
-        shifts,
+        search: Search {
+            limits: plan.limits.clone(),
+            answer,
+            knee,
+            curve,
+            series: bench.into_series(),
+            shifts,
+            measured_seconds,
+            system: Vec::new(),
+        },
         drift,
-        measured_seconds,
         pauses,
         spoilt_seconds,
         starved,
@@ -273,7 +266,7 @@ impl Pass {
     }
 }
 
-struct Search<'a, 'b> {
+struct ClosedLoop<'a, 'b> {
     bench: Bench<'a, 'b>,
     /// Points since the last performance shift.
     points: Vec<Point>,
@@ -286,7 +279,7 @@ struct Search<'a, 'b> {
     shifts: Vec<Shift>,
 }
 
-impl Search<'_, '_> {
+impl ClosedLoop<'_, '_> {
     fn run(&mut self, plan: &SearchPlan) -> Result<End, LabError> {
         self.bench.warm_up()?;
         let mut from = 1;

@@ -24,7 +24,7 @@ use crate::observe::Phase;
 use closed::{Closed, HEADROOM, in_closed_loop, without_rates};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::IntervalPoint;
+use iogauge_model::result::{IntervalPoint, Search};
 use point::{RatePoint, places};
 
 /// Share of the remaining time for bracket and narrowing.
@@ -58,20 +58,20 @@ pub fn find_open(
     watch: &mut Watch<'_>,
 ) -> Result<SearchOutcome, LabError> {
     let closed = in_closed_loop(pool, plan, watch)?;
-    if closed.interrupted || closed.answer.stopped_by == StoppedBy::Ended {
+    if closed.interrupted || closed.search.answer.stopped_by == StoppedBy::Ended {
         return Ok(without_rates(closed, plan.max_depth));
     }
     if closed.logical.0 == 0 {
         // There is no rate to start from.
         return Ok(closed);
     }
-    let closed_ns = ((closed.measured_seconds - closed.spoilt_seconds) * 1e9) as u64;
+    let closed_ns = ((closed.search.measured_seconds - closed.spoilt_seconds) * 1e9) as u64;
     let rest = SearchPlan { budget_ns: plan.budget_ns.saturating_sub(closed_ns), ..plan.clone() };
     let start = pool.live();
     // In this order, because a closed loop would fill the new queue depth with I/Os.
     pool.set_rate(Some(0.0))?;
     pool.set_queue_depth(plan.max_depth)?;
-    let mut search = Search {
+    let mut search = OpenLoop {
         closed: Closed::of(&closed, plan),
         bench: Bench::new(pool, &rest, watch),
         points: Vec::new(),
@@ -82,7 +82,7 @@ pub fn find_open(
     let (answer, stopped_by) = search.run()?;
     let is_undecided = answer.met && !search.is_told(&answer);
     let most_iops = search.capacity_iops();
-    let measured_seconds = closed.measured_seconds + search.bench.elapsed_ns() as f64 / 1e9;
+    let measured_seconds = closed.search.measured_seconds + search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = closed.spoilt_seconds + search.bench.spoilt_ns() as f64 / 1e9;
     let mut pauses = closed.pauses;
     pauses.add(&search.bench.pauses());
@@ -90,13 +90,13 @@ pub fn find_open(
     let live = search.bench.live();
     let logical =
         (closed.logical.0 + live.ios - start.ios, closed.logical.1 + live.bytes - start.bytes);
-    let Search { bench, mut points, closed: told, .. } = search;
+    let OpenLoop { bench, mut points, closed: told, .. } = search;
     let mut starved = closed.starved;
     starved.add(&bench.starved);
     let errors = closed.errors + bench.errors;
-    let mut series = closed.series;
+    let mut series = closed.search.series;
     series.extend(bench.into_series().into_iter().map(|point| IntervalPoint {
-        at_seconds: closed.measured_seconds + point.at_seconds,
+        at_seconds: closed.search.measured_seconds + point.at_seconds,
         ..point
     }));
     // If next to no load keeps the limit, that does not show how much load does.
@@ -118,7 +118,7 @@ pub fn find_open(
     let is_starved = starved.is_most() || starved_decides;
     let stopped_by =
         conclude::why(stopped_by, cut_by, answer.latency.n == 0, is_starved, is_undecided);
-    Ok(SearchOutcome {
+    let search = Search {
         answer: answer.answer_of(
             most_iops,
             Ended { stopped_by, near: &near, seconds: measured_seconds },
@@ -129,6 +129,10 @@ pub fn find_open(
         curve: points.iter().map(RatePoint::curve_point).collect(),
         series,
         measured_seconds,
+        ..closed.search
+    };
+    Ok(SearchOutcome {
+        search,
         pauses,
         spoilt_seconds,
         errors,
@@ -140,7 +144,7 @@ pub fn find_open(
     })
 }
 
-struct Search<'a, 'b> {
+struct OpenLoop<'a, 'b> {
     closed: Closed,
     bench: Bench<'a, 'b>,
     points: Vec<RatePoint>,
@@ -158,7 +162,7 @@ struct Bracket {
     failed: i32,
 }
 
-impl Search<'_, '_> {
+impl OpenLoop<'_, '_> {
     fn run(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         let (answer, stopped_by) = self.pass()?;
         let is_cut = self.bench.must_end();

@@ -33,7 +33,7 @@ use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, NothingWhy, TargetFact};
 use iogauge_model::load::{Arrivals, EngineKind, Load};
-use iogauge_model::result::{Environment, Physical, SystemPoint, VerifyEnd};
+use iogauge_model::result::{BlockTrace, Environment, FindDocument, Head, Physical, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Step};
 
 /// Maximum number of threads that wait for arrivals.
@@ -148,14 +148,27 @@ pub fn run_on(
 /// A search, with what the machine did during it.
 #[derive(Debug)]
 pub struct Searched {
-    pub found: SearchOutcome,
+    /// The result, with the machine over the whole search; without samples for a simulated target.
+    pub outcome: SearchOutcome,
     /// Totals of the devices over the whole search.
     pub physical: Option<Physical>,
     /// Start time, RFC 3339 in UTC; `None` for a simulated target, which has its own time.
     pub began: Option<String>,
-    /// The machine over the whole search; empty for a simulated target.
-    pub system: Vec<SystemPoint>,
     pub caveats: Vec<Caveat>,
+}
+
+impl Searched {
+    /// The document of the search, with the trace of its answer.
+    #[must_use]
+    pub fn document(
+        self,
+        head: Head,
+        trace: Option<Box<BlockTrace>>,
+        environment: Environment,
+    ) -> FindDocument {
+        let Self { outcome, physical, began, caveats } = self;
+        FindDocument { head, search: outcome.search, physical, trace, began, caveats, environment }
+    }
 }
 
 /// Searches for the capacity of a prepared target.
@@ -184,7 +197,7 @@ pub fn find(
         let queues = DeviceQueues::under(&rig.devices()?, &Roots::real());
         queues.into_iter().for_each(|queues| pool.watch_queues(queues));
     }
-    let found = reserve::watched(rig, watch, |watch| match plan.open_loop {
+    let mut found = reserve::watched(rig, watch, |watch| match plan.open_loop {
         None => search::find(pool.as_mut(), plan, watch),
         Some(_) => search::find_open(pool.as_mut(), plan, watch),
     })?;
@@ -197,16 +210,15 @@ pub fn find(
     let (cpu, polled_ns) = (pool.cpu(), pool.live().polled_ns);
     let fault = pool.fault().map(|(_, fault)| fault);
     let mut physical = None;
-    let mut system = Vec::new();
     if let (Some(sampler), Some(after), Some(before)) = (&sampler, &after, &before) {
-        system = sampler.points_between(before, after);
+        found.search.system = sampler.points_between(before, after);
         let (ios, bytes) = found.logical;
         let totals = after.since(before, Logical { ios, bytes });
         let direct = engine::is_direct(&load);
         facts.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
         if load.engine != EngineKind::Null {
-            let mut cpu = measure::cpu_of(&totals.cpu, cpu, found.measured_seconds, ios);
-            cpu.polled_percent = measure::polled_percent(polled_ns, found.measured_seconds);
+            let mut cpu = measure::cpu_of(&totals.cpu, cpu, found.search.measured_seconds, ios);
+            cpu.polled_percent = measure::polled_percent(polled_ns, found.search.measured_seconds);
             facts.extend(caveats::machine(&cpu, workers));
         }
         physical = totals.physical;
@@ -220,24 +232,31 @@ pub fn find(
         caveats.push(ended_early(rig));
     }
     caveats::without_nothing(&mut caveats, found.interrupted);
-    Ok(Searched { found, physical, began, system, caveats })
+    Ok(Searched { outcome: found, physical, began, caveats })
 }
 
 /// Returns the facts about the result of a search.
 fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<Fact> {
     let mut facts = Vec::new();
-    facts.extend(process_pauses::fact(&found.pauses, rig.via().is_some(), found.measured_seconds));
+    facts.extend(process_pauses::fact(
+        &found.pauses,
+        rig.via().is_some(),
+        found.search.measured_seconds,
+    ));
     facts.extend(caveats::starved(found));
     facts.extend(caveats::errors(found.errors, fault, &part_path(rig, fault), false));
-    let (queue_depth, rate_iops) = (found.answer.queue_depth, found.answer.rate_iops);
-    let answer =
-        found.curve.iter().find(|p| p.queue_depth == queue_depth && p.rate_iops == rate_iops);
-    facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.answer.met)));
+    let (queue_depth, rate_iops) = (found.search.answer.queue_depth, found.search.answer.rate_iops);
+    let answer = found
+        .search
+        .curve
+        .iter()
+        .find(|p| p.queue_depth == queue_depth && p.rate_iops == rate_iops);
+    facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.search.answer.met)));
     facts.extend(caveats::nothing_found(found));
-    if !found.answer.is_empty() {
-        facts.extend(caveats::cut_short(&found.answer));
+    if !found.search.answer.is_empty() {
+        facts.extend(caveats::cut_short(&found.search.answer));
     }
-    facts.extend(caveats::shifts(&found.shifts));
+    facts.extend(caveats::shifts(&found.search.shifts));
     facts
 }
 

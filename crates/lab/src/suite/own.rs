@@ -9,7 +9,7 @@ use iogauge_model::limit::Side;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Conclusion, SearchResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
+    Conclusion, Search, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
 };
 use iogauge_model::units::Latency;
 use iogauge_model::{Caveat, Limit, Step};
@@ -219,7 +219,7 @@ impl Measured {
         })
     }
 
-    fn of_search(own: &OwnStep, search: &SearchResult) -> Self {
+    fn of_search(own: &OwnStep, search: &Search) -> Self {
         let answer = &search.answer;
         let held = answer.limits.iter().map(|known| {
             let value_ns = known.value_ns.unwrap_or(f64::INFINITY);

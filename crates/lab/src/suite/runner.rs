@@ -9,9 +9,7 @@ use crate::observe::Decision;
 use crate::observe::{Observer, Status};
 use crate::session;
 use crate::session::rig::Rig;
-use iogauge_model::result::{
-    Conclusion, SearchResult, StepPlace, StepResult, SuiteOutcome, SuiteStepResult,
-};
+use iogauge_model::result::{Conclusion, StepPlace, StepResult, SuiteOutcome, SuiteStepResult};
 use iogauge_model::{Caveat, CaveatCode};
 
 /// The result of a suite.
@@ -100,20 +98,10 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
             (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
         }
         Work::Search { load, plan } => {
-            let session::Searched { found, system, caveats, .. } =
+            let session::Searched { outcome, caveats, .. } =
                 session::find(rig, load, plan, &mut watch)?;
-            let interrupted = found.interrupted;
-            let result = SearchResult {
-                limits: plan.limits.clone(),
-                answer: found.answer,
-                knee: found.knee,
-                curve: found.curve,
-                series: found.series,
-                shifts: found.shifts,
-                measured_seconds: found.measured_seconds,
-                system,
-            };
-            (SuiteOutcome::Search(Box::new(result)), caveats, interrupted)
+            let (search, interrupted) = (outcome.search, outcome.interrupted);
+            (SuiteOutcome::Search(Box::new(search)), caveats, interrupted)
         }
     };
     let place = step.place.clone();

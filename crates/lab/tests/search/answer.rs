@@ -105,12 +105,13 @@ fn find_impatient(
 fn find_with(device: &str, seed: u64, plan: &SearchPlan, watch: &mut Watch<'_>) -> SearchOutcome {
     let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
-    session::find(&rig, &load, plan, watch).unwrap().found
+    session::find(&rig, &load, plan, watch).unwrap().outcome
 }
 
 fn assert_one_answer(found: &SearchOutcome, what: &str) {
-    let answer = &found.answer;
+    let answer = &found.search.answer;
     let rows: Vec<_> = found
+        .search
         .curve
         .iter()
         .filter(|row| row.queue_depth == answer.queue_depth && row.rate_iops == answer.rate_iops)
@@ -129,10 +130,10 @@ fn assert_one_answer(found: &SearchOutcome, what: &str) {
     let is_closed = answer.rate_iops.is_none();
     if is_closed && answer.met && no_limit.contains(&answer.stopped_by) {
         let broken =
-            found.curve.iter().find(|row| row.queue_depth > answer.queue_depth && !row.met);
+            found.search.curve.iter().find(|row| row.queue_depth > answer.queue_depth && !row.met);
         assert_eq!(broken, None, "{what}: {:?}", answer.stopped_by);
     }
-    found.curve.iter().for_each(|row| assert_intervals_agree(row, what));
+    found.search.curve.iter().for_each(|row| assert_intervals_agree(row, what));
     for limit in &row.limits {
         let kept = limit.value_ns.is_some_and(|ns| ns <= limit.limit.bound_ns as f64);
         assert!(kept || !row.met, "{what}: {limit:?}");
@@ -183,8 +184,8 @@ fn a_limit_that_a_confirmation_breaks_ends_the_search() {
         let mut seen = Seen::default();
         let found = find_seen("channels=8,service=1ms", seed, &plan, &mut seen);
         assert_one_answer(&found, &format!("seed {seed}"));
-        if seen.confirmations_that_broke > 0 && found.answer.met {
-            assert_eq!(found.answer.stopped_by, StoppedBy::Limit, "seed {seed}");
+        if seen.confirmations_that_broke > 0 && found.search.answer.met {
+            assert_eq!(found.search.answer.stopped_by, StoppedBy::Limit, "seed {seed}");
             ended_by_a_confirmation += 1;
         }
     }
@@ -205,19 +206,19 @@ fn an_interrupted_search_answers_with_what_it_knows() {
                     continue;
                 }
                 cut += 1;
-                let answer = &found.answer;
+                let answer = &found.search.answer;
                 assert_eq!(answer.stopped_by, StoppedBy::Interrupted, "{what}");
                 if answer.is_empty() {
-                    assert!(found.curve.iter().all(|row| row.latency_ns.n == 0), "{what}");
+                    assert!(found.search.curve.iter().all(|row| row.latency_ns.n == 0), "{what}");
                     continue;
                 }
                 assert_one_answer(&found, &what);
                 let is_answer = |row: &&CurvePoint| {
                     row.queue_depth == answer.queue_depth && row.rate_iops == answer.rate_iops
                 };
-                let row = found.curve.iter().find(is_answer).unwrap();
+                let row = found.search.curve.iter().find(is_answer).unwrap();
                 let whole = |row: &&CurvePoint| row.met && row.seconds > 0.24;
-                if found.curve.iter().any(|row| whole(&row)) {
+                if found.search.curve.iter().any(|row| whole(&row)) {
                     assert!(whole(&row), "{what}: {row:?}");
                 }
             }
@@ -242,7 +243,7 @@ fn an_interrupted_search_is_not_above_a_confirmation_that_broke() {
             for looks in (200..800).step_by(29) {
                 let mut observer = Impatient::after(looks);
                 let found = find_impatient(device, u64::from(looks), &plan, &mut observer);
-                let answer = &found.answer;
+                let answer = &found.search.answer;
                 if !found.interrupted || answer.is_empty() {
                     continue;
                 }
@@ -252,8 +253,8 @@ fn an_interrupted_search_is_not_above_a_confirmation_that_broke() {
                 after_broken += u32::from(!observer.broken_confirmations.is_empty());
                 let is_below = observer.broken_confirmations.iter().all(|broken| load < *broken);
                 assert!(!answer.met || is_below, "{what} {:?}", observer.broken_confirmations);
-                let are_whole = found.curve.iter().all(|row| row.seconds > 0.22);
-                assert!(are_whole || found.curve.len() == 1, "{what}");
+                let are_whole = found.search.curve.iter().all(|row| row.seconds > 0.22);
+                assert!(are_whole || found.search.curve.len() == 1, "{what}");
             }
         }
     }
@@ -274,12 +275,12 @@ fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
         went_up += 1;
         for later in [1, 2, 5, 12, 40] {
             let found = find_until(device, seed, &plan, u32::MAX - left + later);
-            let what = format!("seed {seed}, {later} looks later: {:?}", found.answer);
+            let what = format!("seed {seed}, {later} looks later: {:?}", found.search.answer);
             assert!(found.interrupted, "{what}");
             assert_one_answer(&found, &what);
-            let queue_depth = found.answer.queue_depth;
-            let row = found.curve.iter().find(|row| row.queue_depth == queue_depth).unwrap();
-            assert!(found.answer.met && row.seconds > 2.0, "{what}");
+            let queue_depth = found.search.answer.queue_depth;
+            let row = found.search.curve.iter().find(|row| row.queue_depth == queue_depth).unwrap();
+            assert!(found.search.answer.met && row.seconds > 2.0, "{what}");
         }
     }
     assert!(went_up > 0);
@@ -292,8 +293,8 @@ fn an_interrupted_window_that_broke_a_limit_is_kept() {
     let plan = SearchPlan { limits, budget_ns: 600_000_000_000, ..SearchPlan::default() };
     for looks in [160, 199, 200, 201, 202, 203, 210, 230] {
         let found = find_until("channels=1,service=100ms", 1, &plan, looks);
-        assert!(found.interrupted && !found.answer.met);
-        assert!(found.answer.latency_ns.n > 20, "{looks}: {:?}", found.answer);
+        assert!(found.interrupted && !found.search.answer.met);
+        assert!(found.search.answer.latency_ns.n > 20, "{looks}: {:?}", found.search.answer);
     }
 }
 
@@ -315,12 +316,12 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
             let found = find_seen(device, seed, &plan, &mut seen);
             let least = seen.maximum_broken.iter().min();
             broken += u32::from(least.is_some());
-            if !found.answer.is_given() || !found.shifts.is_empty() {
+            if !found.search.answer.is_given() || !found.search.shifts.is_empty() {
                 continue;
             }
             given += 1;
-            let is_below = least.is_none_or(|least| found.answer.queue_depth < *least);
-            assert!(is_below, "{device} seed {seed}: {:?} {seen:?}", found.answer);
+            let is_below = least.is_none_or(|least| found.search.answer.queue_depth < *least);
+            assert!(is_below, "{device} seed {seed}: {:?} {seen:?}", found.search.answer);
         }
         assert!(broken > 0 && (given > 0 || device.starts_with("hdd")), "{device} {limits:?}");
     }
@@ -338,7 +339,7 @@ fn a_maximum_takes_longer_than_the_time_between_stalls() {
         let seeds = [9765, 30446, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
         let claimed: Vec<u64> = seeds
             .into_iter()
-            .filter(|seed| find(&device, *seed, &plan).answer.stopped_by == StoppedBy::Limit)
+            .filter(|seed| find(&device, *seed, &plan).search.answer.stopped_by == StoppedBy::Limit)
             .collect();
         // One in twenty may be wrong.
         assert!(claimed.len() <= 1, "{stalls}: {claimed:?}");
@@ -354,9 +355,9 @@ fn a_confirmation_between_two_stalls_does_not_prove_a_maximum() {
         for seed in 1..=6 {
             let stalls = format!("{device},gc=every:5s,stall:200ms");
             let found = find(&stalls, seed, &plan);
-            assert!(!found.answer.is_given(), "{stalls} {seed}: {:?}", found.answer);
+            assert!(!found.search.answer.is_given(), "{stalls} {seed}: {:?}", found.search.answer);
             let found = find(device, seed, &plan);
-            assert_eq!(found.answer.stopped_by, StoppedBy::Limit, "{device} {seed}");
+            assert_eq!(found.search.answer.stopped_by, StoppedBy::Limit, "{device} {seed}");
         }
     }
 }

@@ -36,12 +36,12 @@ fn the_exponential_device_answers_as_its_closed_form() {
     for seed in 1..=4 {
         let searched =
             find(&format!("channels=8,service=100us,seed={seed}"), &["mean<=10ms"], |_| {});
-        let answer = &searched.found.answer;
+        let answer = &searched.outcome.search.answer;
         assert!(answer.met);
         assert_eq!(answer.stopped_by, StoppedBy::Limit);
         close(answer.iops.mean, 80_000.0, 3.0);
         close(f64::from(answer.queue_depth), 800.0, 3.0);
-        let knee = searched.found.knee.unwrap();
+        let knee = searched.outcome.search.knee.unwrap();
         close(f64::from(knee.queue_depth), 8.0, 13.0);
     }
 }
@@ -51,21 +51,25 @@ fn a_point_that_a_pause_spoilt_is_measured_again() {
     for (pause, times) in [("every:1s,for:2s", 3), ("every:12s,for:2s", 1)] {
         let device = format!("channels=8,service=100us,pause={pause}");
         let searched = find(&device, &["p99.9<=2ms"], |_| {});
-        let found = &searched.found;
-        close(found.answer.iops.mean, 80_000.0, 3.0);
+        let found = &searched.outcome;
+        close(found.search.answer.iops.mean, 80_000.0, 3.0);
         assert_eq!(found.pauses.repeats, times, "{pause}");
         assert!(found.pauses.paused.times >= u64::from(times), "{:?}", found.pauses);
         // No I/O that was outstanding during a pause is in any figure.
-        let max_ns = found.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
+        let max_ns = found.search.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
         assert!(max_ns < 20_000_000, "{max_ns}");
         // Spoilt points and pauses do not count towards the budget.
-        let spent = found.measured_seconds - found.spoilt_seconds;
+        let spent = found.search.measured_seconds - found.spoilt_seconds;
         assert!((10.0..=30.3).contains(&spent), "{spent}");
         assert!(found.spoilt_seconds > 0.0);
         let told = searched.caveats.iter().find(|c| c.code == CaveatCode::Paused).unwrap();
         assert!(told.message.contains("measured again"), "{}", told.message);
-        let ordered = found.series.windows(2).all(|w| w[0].at_seconds < w[1].at_seconds);
-        assert!(ordered, "{:?}", found.series.iter().map(|p| p.at_seconds).collect::<Vec<_>>());
+        let ordered = found.search.series.windows(2).all(|w| w[0].at_seconds < w[1].at_seconds);
+        assert!(
+            ordered,
+            "{:?}",
+            found.search.series.iter().map(|p| p.at_seconds).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -73,13 +77,13 @@ fn a_point_that_a_pause_spoilt_is_measured_again() {
 fn a_search_that_is_paused_again_and_again_ends() {
     let searched =
         find("channels=8,service=100us,pause=every:1ms,for:1ms", &["mean<=10ms"], |_| {});
-    assert!(searched.found.pauses.paused.times > 1000);
+    assert!(searched.outcome.pauses.paused.times > 1000);
 }
 
 #[test]
 fn every_point_of_a_curve_obeys_littles_law() {
     for device in ["", "dist=const", "dist=lognormal:1", "sata-ssd", "nvme", "cloud-volume"] {
-        for point in &find(device, &["mean<=10ms"], |_| {}).found.curve {
+        for point in &find(device, &["mean<=10ms"], |_| {}).outcome.search.curve {
             let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
             close(by_law, point.queue_depth_achieved, 2.0);
         }
@@ -97,9 +101,12 @@ fn no_window_has_ios_of_another_depth() {
     ] {
         for seed in 1..=3 {
             let device = format!("{device},seed={seed}");
-            let found = find(&device, &[limit], |plan| plan.budget_ns = 60_000_000_000).found;
-            assert!(found.answer.met && found.measured_seconds < 61.0, "{device} {limit}");
-            for point in &found.curve {
+            let found = find(&device, &[limit], |plan| plan.budget_ns = 60_000_000_000).outcome;
+            assert!(
+                found.search.answer.met && found.search.measured_seconds < 61.0,
+                "{device} {limit}"
+            );
+            for point in &found.search.curve {
                 let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
                 let share = by_law / f64::from(point.queue_depth);
                 // With few I/Os, those in progress at both ends of the window make a difference.
@@ -120,7 +127,7 @@ fn a_flat_curve_is_saturated_at_any_largest_depth() {
         for seed in 1..=4 {
             let device = format!("channels=1,service=1ms,seed={seed}");
             let answer = find(&device, &["mean<=200ms"], |plan| plan.max_depth = max_depth);
-            let stopped_by = answer.found.answer.stopped_by;
+            let stopped_by = answer.outcome.search.answer.stopped_by;
             assert_eq!(stopped_by, StoppedBy::Saturated, "{max_depth} {seed}");
         }
     }
@@ -132,16 +139,16 @@ fn a_search_ends_where_ios_begin_to_fail() {
     let searched = find_of(Pattern::Write, "nvme,space=500m,size=1g", &["p99<=5ms"], |plan| {
         plan.budget_ns = 3_000_000_000;
     });
-    let answer = &searched.found.answer;
+    let answer = &searched.outcome.search.answer;
     assert_eq!((answer.stopped_by, answer.met), (StoppedBy::Ended, true));
-    assert!(searched.found.errors > 0 && answer.latency_ns.n > 0, "{answer:?}");
+    assert!(searched.outcome.errors > 0 && answer.latency_ns.n > 0, "{answer:?}");
     assert!(searched.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors));
 }
 
 #[test]
 fn constant_service_is_found_to_the_last_depth() {
     let searched = find("channels=4,service=200us,dist=const", &["mean<=2ms"], |_| {});
-    let answer = &searched.found.answer;
+    let answer = &searched.outcome.search.answer;
     // R(N) = N·s/c: 40 I/Os keep 2 ms, and 41 do not.
     assert_eq!((answer.queue_depth, answer.met), (40, true));
     close(answer.iops.mean, 20_000.0, 0.1);
@@ -149,8 +156,8 @@ fn constant_service_is_found_to_the_last_depth() {
 
 #[test]
 fn the_tightest_of_several_limits_decides() {
-    let mean = find("", &["mean<=10ms"], |_| {}).found.answer.queue_depth;
-    let both = find("", &["mean<=10ms", "p99<=5ms"], |_| {}).found.answer;
+    let mean = find("", &["mean<=10ms"], |_| {}).outcome.search.answer.queue_depth;
+    let both = find("", &["mean<=10ms", "p99<=5ms"], |_| {}).outcome.search.answer;
     assert!(both.queue_depth < mean, "{} {mean}", both.queue_depth);
     assert!(both.latency_ns.p99 <= 5_000_000 && both.latency_ns.mean <= 10e6);
 }
@@ -173,7 +180,7 @@ fn listen(device: &str, plan: &SearchPlan) -> (SearchOutcome, Vec<Decision>) {
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
     let mut listener = Listener::default();
     let watch = &mut Watch { observer: &mut listener, interrupt: &Interrupt::default() };
-    let found = session::find(&rig, &load, plan, watch).unwrap().found;
+    let found = session::find(&rig, &load, plan, watch).unwrap().outcome;
     (found, listener.0)
 }
 
@@ -268,7 +275,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
                 open => panic!("{device}: {open:?}, in a closed loop"),
             }
         }
-        assert_eq!(confirmed, Some(found.answer.queue_depth), "{device}");
+        assert_eq!(confirmed, Some(found.search.answer.queue_depth), "{device}");
     }
 }
 
@@ -286,10 +293,10 @@ fn a_search_that_held_with_care_goes_up_where_there_is_room() {
                 continue;
             };
             went_up += 1;
-            higher += u32::from(found.answer.queue_depth == *queue_depth);
+            higher += u32::from(found.search.answer.queue_depth == *queue_depth);
             // If the larger queue depth fails, the confirmed one remains the answer.
             assert!(
-                found.answer.met && found.answer.queue_depth >= *confirmed,
+                found.search.answer.met && found.search.answer.queue_depth >= *confirmed,
                 "seed {seed}: {decision:?}"
             );
         }
@@ -302,10 +309,11 @@ fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
     let devices =
         ["channels=8,service=100us", "channels=50,service=400us", "sata-ssd", "nvme", "hdd"];
     for device in devices {
-        let found = find(device, &["mean<=20ms"], |_| {}).found;
-        let answer = &found.answer;
+        let found = find(device, &["mean<=20ms"], |_| {}).outcome;
+        let answer = &found.search.answer;
         assert!(answer.met, "{device}");
-        let queue_depths: Vec<u32> = found.curve.iter().map(|point| point.queue_depth).collect();
+        let queue_depths: Vec<u32> =
+            found.search.curve.iter().map(|point| point.queue_depth).collect();
         let doublings =
             (0..14).map(|power| 1 << power).filter(|queue_depth| *queue_depth < answer.queue_depth);
         for queue_depth in doublings {
@@ -314,17 +322,22 @@ fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
                 "{device}: {queue_depth} of {queue_depths:?}"
             );
         }
-        let knee = found.knee.unwrap();
+        let knee = found.search.knee.unwrap();
         let share = knee.share.unwrap();
-        let point = found.curve.iter().find(|point| point.queue_depth == knee.queue_depth).unwrap();
+        let point =
+            found.search.curve.iter().find(|point| point.queue_depth == knee.queue_depth).unwrap();
         assert!(
             point.met && knee.queue_depth <= answer.queue_depth && share.mean >= Knee::SHARE,
             "{device}"
         );
         assert!((share.ci95[0]..=share.ci95[1]).contains(&share.mean), "{share:?}");
         assert_eq!(knee.iops, point.iops.mean);
-        let below: Vec<_> =
-            found.curve.iter().filter(|point| point.queue_depth < knee.queue_depth).collect();
+        let below: Vec<_> = found
+            .search
+            .curve
+            .iter()
+            .filter(|point| point.queue_depth < knee.queue_depth)
+            .collect();
         for point in &below {
             let gives = point.iops.mean / answer.iops.mean;
             assert!(
@@ -340,21 +353,27 @@ fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
         }
     }
     // From this number of I/Os on, all channels are busy.
-    let knee = find("channels=50,service=400us", &["mean<=20ms"], |_| {}).found.knee.unwrap();
+    let knee =
+        find("channels=50,service=400us", &["mean<=20ms"], |_| {}).outcome.search.knee.unwrap();
     close(f64::from(knee.queue_depth), 50.0, 15.0);
 }
 
 #[test]
 fn a_short_search_leaves_doublings_out() {
-    let found = find("hdd", &["mean<=2s"], |plan| plan.budget_ns = 6_000_000_000).found;
-    assert!(found.answer.met);
-    let doublings = found.curve.iter().filter(|point| point.queue_depth.is_power_of_two()).count();
-    assert!(doublings < 8, "{:?}", found.curve.iter().map(|p| p.queue_depth).collect::<Vec<_>>());
+    let found = find("hdd", &["mean<=2s"], |plan| plan.budget_ns = 6_000_000_000).outcome;
+    assert!(found.search.answer.met);
+    let doublings =
+        found.search.curve.iter().filter(|point| point.queue_depth.is_power_of_two()).count();
+    assert!(
+        doublings < 8,
+        "{:?}",
+        found.search.curve.iter().map(|p| p.queue_depth).collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn a_limit_under_the_service_time_is_unattainable() {
-    let answer = find("service=1ms,dist=const", &["mean<=500us"], |_| {}).found.answer;
+    let answer = find("service=1ms,dist=const", &["mean<=500us"], |_| {}).outcome.search.answer;
     assert_eq!(
         (answer.stopped_by, answer.met, answer.queue_depth),
         (StoppedBy::Unattainable, false, 1)
@@ -365,10 +384,13 @@ fn a_limit_under_the_service_time_is_unattainable() {
 
 #[test]
 fn the_largest_depth_ends_the_search() {
-    let rising = find("channels=4096,service=1ms", &["mean<=1s"], |p| p.max_depth = 64).found;
-    assert_eq!((rising.answer.stopped_by, rising.answer.queue_depth), (StoppedBy::MaxDepth, 64));
-    let flat = find("channels=4,service=1ms", &["mean<=100s"], |p| p.max_depth = 64).found;
-    assert_eq!(flat.answer.stopped_by, StoppedBy::Saturated);
+    let rising = find("channels=4096,service=1ms", &["mean<=1s"], |p| p.max_depth = 64).outcome;
+    assert_eq!(
+        (rising.search.answer.stopped_by, rising.search.answer.queue_depth),
+        (StoppedBy::MaxDepth, 64)
+    );
+    let flat = find("channels=4,service=1ms", &["mean<=100s"], |p| p.max_depth = 64).outcome;
+    assert_eq!(flat.search.answer.stopped_by, StoppedBy::Saturated);
 }
 
 #[test]
@@ -376,10 +398,14 @@ fn no_search_exceeds_its_budget() {
     for device in ["", "hdd", "sata-ssd", "cloud-volume", "gc=every:2s,stall:200ms"] {
         for budget_s in [2, 5] {
             let found =
-                find(device, &["p99<=20ms"], |p| p.budget_ns = budget_s * 1_000_000_000).found;
+                find(device, &["p99<=20ms"], |p| p.budget_ns = budget_s * 1_000_000_000).outcome;
             // A tick and the draining of the last queue depth add to the budget.
             let allowed = budget_s as f64 * 1.02 + 0.3;
-            assert!(found.measured_seconds <= allowed, "{device}: {} s", found.measured_seconds);
+            assert!(
+                found.search.measured_seconds <= allowed,
+                "{device}: {} s",
+                found.search.measured_seconds
+            );
         }
     }
 }
@@ -392,14 +418,14 @@ fn an_interrupted_search_says_so() {
     interrupt.set();
     let watch = &mut Watch { observer: &mut Blind, interrupt: &interrupt };
     let searched = session::find(&rig, &load, &SearchPlan::default(), watch).unwrap();
-    assert_eq!(searched.found.answer.stopped_by, StoppedBy::Interrupted);
-    assert!(!searched.found.curve.is_empty());
+    assert_eq!(searched.outcome.search.answer.stopped_by, StoppedBy::Interrupted);
+    assert!(!searched.outcome.search.curve.is_empty());
 }
 
 #[test]
 fn burst_credits_and_full_caches_do_not_make_the_answer() {
     // 64 channels of 350 µs would give 180,000 IOPS. The cap allows 3000 once 60,000 credits are used up.
-    let answer = find("cloud-volume", &["mean<=10ms"], |_| {}).found.answer;
+    let answer = find("cloud-volume", &["mean<=10ms"], |_| {}).outcome.search.answer;
     close(answer.iops.mean, 3_000.0, 3.0);
     assert!(answer.met);
 }
@@ -408,12 +434,12 @@ fn burst_credits_and_full_caches_do_not_make_the_answer() {
 #[test]
 fn what_a_target_gave_before_it_changed_is_no_noise() {
     for limit in ["mean<=2ms", "mean<=4ms", "p99<=10ms"] {
-        let found = find("cloud-volume", &[limit], |_| {}).found;
-        let [low, high] = found.answer.pi95.unwrap();
-        close(found.answer.iops.mean, 3_000.0, 3.0);
+        let found = find("cloud-volume", &[limit], |_| {}).outcome;
+        let [low, high] = found.search.answer.pi95.unwrap();
+        close(found.search.answer.iops.mean, 3_000.0, 3.0);
         assert!(high - low < 100.0, "{limit}: {low} to {high}");
-        assert_eq!(found.shifts.len(), 1, "{limit}");
-        assert!(found.curve.iter().all(|point| point.iops.mean < 3_500.0), "{limit}");
+        assert_eq!(found.search.shifts.len(), 1, "{limit}");
+        assert!(found.search.curve.iter().all(|point| point.iops.mean < 3_500.0), "{limit}");
     }
 }
 
@@ -423,8 +449,8 @@ fn a_search_ends_where_every_io_fails() {
         let found = find("service=1ms,eio=100", &["mean<=10ms"], |plan| {
             (plan.open_loop, plan.budget_ns) = (open_loop, 2_000_000_000);
         })
-        .found;
-        assert!(found.answer.is_empty() && !found.answer.met, "{:?}", found.answer);
+        .outcome;
+        assert!(found.search.answer.is_empty() && !found.search.answer.met, "{:?}", found.search.answer);
     }
 }
 
@@ -444,8 +470,8 @@ fn few_ios_that_break_a_limit_do_not_make_it_unattainable() {
         let limits = vec!["write:p99<=5ms".parse().unwrap()];
         let plan = SearchPlan { limits, ..SearchPlan::default() };
         let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-        let found = session::find(&rig, &load, &plan, watch).unwrap().found;
-        assert_ne!(found.answer.stopped_by, StoppedBy::Unattainable, "{seed}");
+        let found = session::find(&rig, &load, &plan, watch).unwrap().outcome;
+        assert_ne!(found.search.answer.stopped_by, StoppedBy::Unattainable, "{seed}");
     }
 }
 
@@ -453,7 +479,7 @@ fn few_ios_that_break_a_limit_do_not_make_it_unattainable() {
 fn no_prediction_is_narrower_than_the_confidence_interval() {
     for seed in 1..=6 {
         let device = format!("hdd,noise=10%:300ms,seed={seed}");
-        let answer = find(&device, &["p95<=600ms"], |_| {}).found.answer;
+        let answer = find(&device, &["p95<=600ms"], |_| {}).outcome.search.answer;
         let ([low, high], ci95) = (answer.pi95.unwrap(), answer.iops.ci95);
         assert!(low <= ci95[0] && ci95[1] <= high, "{seed}: {answer:?}");
     }

@@ -41,11 +41,11 @@ fn a_rate_that_a_pause_spoilt_is_measured_again() {
     for pause in ["every:14s,for:2s", "every:1500ms,for:2s"] {
         let device = format!("channels=8,service=100us,pause={pause}");
         let searched = find(&device, "mean<=300us", |_| {});
-        let found = &searched.found;
-        assert!(found.answer.met, "{pause}");
-        close(found.answer.rate_iops.unwrap(), truth, 4.0);
+        let found = &searched.outcome;
+        assert!(found.search.answer.met, "{pause}");
+        close(found.search.answer.rate_iops.unwrap(), truth, 4.0);
         assert!((1..=6).contains(&found.pauses.repeats), "{:?}", found.pauses);
-        let max_ns = found.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
+        let max_ns = found.search.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
         assert!(max_ns < 200_000_000, "{max_ns}");
         assert!(searched.caveats.iter().any(|c| c.code == CaveatCode::Paused));
     }
@@ -67,7 +67,7 @@ fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
             let budget_s = if channels == 1 { 300 } else { 30 };
             let limit = format!("mean<={mean_us}us");
             let searched = find(&device, &limit, |p| p.budget_ns = budget_s * 1_000_000_000);
-            let answer = &searched.found.answer;
+            let answer = &searched.outcome.search.answer;
             assert!(answer.met, "{device}");
             assert!(matches!(answer.stopped_by, StoppedBy::Limit | StoppedBy::Budget));
             close(answer.rate_iops.unwrap(), truth, 4.0);
@@ -82,24 +82,27 @@ fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
 
 #[test]
 fn the_curve_is_one_of_rates() {
-    let found = find("channels=8,service=100us", "mean<=300us", |_| {}).found;
-    let rates: Vec<f64> = found.curve.iter().map(|point| point.rate_iops.unwrap()).collect();
-    assert!(rates.is_sorted() && rates.contains(&found.answer.rate_iops.unwrap()), "{rates:?}");
-    for point in &found.curve {
+    let found = find("channels=8,service=100us", "mean<=300us", |_| {}).outcome;
+    let rates: Vec<f64> = found.search.curve.iter().map(|point| point.rate_iops.unwrap()).collect();
+    assert!(
+        rates.is_sorted() && rates.contains(&found.search.answer.rate_iops.unwrap()),
+        "{rates:?}"
+    );
+    for point in &found.search.curve {
         assert_eq!((point.queue_depth, point.backlog_max), (16_384, Some(0)));
         assert!(point.latency_ns.mean >= point.service_ns.unwrap().mean * 0.999);
         close(point.offered_iops.unwrap(), point.rate_iops.unwrap(), 5.0);
         // An answer does not leave arrivals behind.
         assert!(!point.met || point.iops.mean >= 0.96 * point.rate_iops.unwrap());
     }
-    assert!(found.measured_seconds <= 31.0, "{}", found.measured_seconds);
+    assert!(found.search.measured_seconds <= 31.0, "{}", found.search.measured_seconds);
 }
 
 #[test]
 fn arrivals_that_wait_for_room_are_told() {
     // Four I/Os may be outstanding on a device that would take eight; the others wait in front of it.
     let searched = find("channels=8,service=100us", "mean<=300us", |p| p.max_depth = 4);
-    let answer = &searched.found.answer;
+    let answer = &searched.outcome.search.answer;
     close(answer.rate_iops.unwrap(), highest_rate(4, 100e-6, 300e-6), 3.0);
     close(answer.service_ns.unwrap().mean, 100e3, 2.0);
     let told = searched.caveats.iter().any(|caveat| caveat.code == CaveatCode::ArrivalsWaited);
@@ -109,14 +112,14 @@ fn arrivals_that_wait_for_room_are_told() {
 #[test]
 fn even_arrivals_do_not_queue_before_a_constant_device() {
     let device = "channels=4,service=200us,dist=const";
-    let found = find(device, "mean<=250us", |p| p.open_loop = Some(ArrivalProcess::Linear)).found;
-    close(found.answer.rate_iops.unwrap(), 20_000.0, 3.0);
-    close(found.answer.latency_ns.mean, 200e3, 2.0);
+    let found = find(device, "mean<=250us", |p| p.open_loop = Some(ArrivalProcess::Linear)).outcome;
+    close(found.search.answer.rate_iops.unwrap(), 20_000.0, 3.0);
+    close(found.search.answer.latency_ns.mean, 200e3, 2.0);
 }
 
 #[test]
 fn a_limit_under_the_service_time_is_unattainable() {
-    let answer = find("service=1ms,dist=const", "mean<=500us", |_| {}).found.answer;
+    let answer = find("service=1ms,dist=const", "mean<=500us", |_| {}).outcome.search.answer;
     assert_eq!((answer.stopped_by, answer.met), (StoppedBy::Unattainable, false));
     close(answer.latency_ns.mean, 1e6, 1.0);
 }
@@ -129,7 +132,7 @@ fn what_only_the_closed_loop_breaks_is_not_unattainable() {
         plan.open_loop = Some(ArrivalProcess::Poisson);
         plan.budget_ns = 120_000_000_000;
     });
-    let answer = searched.found.answer;
+    let answer = searched.outcome.search.answer;
     assert!(answer.met && answer.stopped_by != StoppedBy::Unattainable, "{answer:?}");
     // Rate at which the cache is emptied.
     let [low, high] = answer.iops.ci95;
@@ -140,10 +143,14 @@ fn what_only_the_closed_loop_breaks_is_not_unattainable() {
 fn an_interrupted_search_says_so() {
     let interrupt = Interrupt::default();
     interrupt.set();
-    let found = find_with("", "mean<=10ms", &interrupt, |_| {}).found;
-    assert_eq!(found.answer.stopped_by, StoppedBy::Interrupted);
+    let found = find_with("", "mean<=10ms", &interrupt, |_| {}).outcome;
+    assert_eq!(found.search.answer.stopped_by, StoppedBy::Interrupted);
     // No rate was offered yet, and what the closed loop gave is no answer.
-    assert!(found.answer.is_empty() && found.answer.rate_iops.is_some() && found.curve.is_empty());
+    assert!(
+        found.search.answer.is_empty()
+            && found.search.answer.rate_iops.is_some()
+            && found.search.curve.is_empty()
+    );
 }
 
 /// A tenth of all arrivals encounters a stall of 100 ms, at any rate.
@@ -151,7 +158,7 @@ fn an_interrupted_search_says_so() {
 fn a_handful_of_ios_keeps_no_percentile() {
     for seed in 1..=8 {
         let device = format!("channels=8,service=1ms,dist=exp,gc=every:1s,stall:100ms,seed={seed}");
-        let answer = find(&device, "p99<=5ms", |_| {}).found.answer;
+        let answer = find(&device, "p99<=5ms", |_| {}).outcome.search.answer;
         assert_ne!(answer.stopped_by, StoppedBy::Limit, "{seed}: {answer:?}");
     }
 }

@@ -20,13 +20,13 @@ fn the_search_ends_where_the_queue_is_full() {
     for (queue, limits) in [(64, "p99<=20ms"), (100, "mean<=5s"), (8, "p99<=20ms")] {
         let device = format!("channels=8,service=100us,queue={queue}");
         let searched = find(&device, &[limits], |_| {});
-        let answer = &searched.found.answer;
+        let answer = &searched.outcome.search.answer;
         assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::QueueFull), "{answer:?}");
         assert_eq!(answer.queue_depth, queue);
         close(answer.iops.mean, 80_000.0, 3.0);
         let told_by = vec![format!("queue={queue}")];
         assert_eq!(answer.queue, Some(QueueBound { requests: u64::from(queue), told_by }));
-        for point in &searched.found.curve {
+        for point in &searched.outcome.search.curve {
             assert!(point.queue_depth <= queue, "depth {} of {queue}", point.queue_depth);
             close(point.queue_depth_achieved, f64::from(point.queue_depth), 2.0);
         }
@@ -36,9 +36,9 @@ fn the_search_ends_where_the_queue_is_full() {
 #[test]
 fn a_limit_that_breaks_before_ends_it_first() {
     let searched = find("channels=8,service=100us,queue=64", &["p99<=600us"], |_| {});
-    let answer = &searched.found.answer;
+    let answer = &searched.outcome.search.answer;
     assert_eq!((answer.stopped_by, answer.queue.clone()), (StoppedBy::Limit, None));
-    let without = find("channels=8,service=100us", &["p99<=600us"], |_| {}).found.answer;
+    let without = find("channels=8,service=100us", &["p99<=600us"], |_| {}).outcome.search.answer;
     assert_eq!(*answer, without, "a queue that is never full changes nothing");
 }
 
@@ -98,10 +98,10 @@ fn a_target_that_takes_no_more_shows_it_by_what_is_outstanding() {
     let plan = SearchPlan { limits, ..SearchPlan::default() };
     let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
     let found = search::find(&mut pool, &plan, watch).unwrap();
-    assert_eq!(found.answer.stopped_by, StoppedBy::QueueFull, "{:?}", found.answer);
-    assert_eq!(found.answer.queue, Some(QueueBound { requests: 679, told_by: Vec::new() }));
-    close(f64::from(found.answer.queue_depth), 679.0, 0.2);
-    for point in &found.curve {
+    assert_eq!(found.search.answer.stopped_by, StoppedBy::QueueFull, "{:?}", found.search.answer);
+    assert_eq!(found.search.answer.queue, Some(QueueBound { requests: 679, told_by: Vec::new() }));
+    close(f64::from(found.search.answer.queue_depth), 679.0, 0.2);
+    for point in &found.search.curve {
         close(point.queue_depth_achieved, f64::from(point.queue_depth), 2.0);
     }
 }

@@ -19,14 +19,18 @@ fn client_starved() {
     for seed in 1..=4 {
         let device = format!("{DEVICE},starve=every:2s,for:100ms,seed={seed}");
         let searched = find(&device, &["p99<=2ms"], |_| {});
-        let answer = &searched.found.answer;
+        let answer = &searched.outcome.search.answer;
         // The same as without starvation.
         assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::Limit), "{answer:?}");
-        close(answer.iops.mean, quiet.found.answer.iops.mean, 3.0);
-        close(f64::from(answer.queue_depth), f64::from(quiet.found.answer.queue_depth), 5.0);
+        close(answer.iops.mean, quiet.outcome.search.answer.iops.mean, 3.0);
+        close(f64::from(answer.queue_depth), f64::from(quiet.outcome.search.answer.queue_depth), 5.0);
         let caveat = told(&searched).unwrap();
-        let found = &searched.found;
-        assert!(found.starved.left_out > 0 && found.measured_seconds < 30.5, "{:?}", found.starved);
+        let found = &searched.outcome;
+        assert!(
+            found.starved.left_out > 0 && found.search.measured_seconds < 30.5,
+            "{:?}",
+            found.starved
+        );
         assert!(caveat.message.contains("waited for a processor"), "{}", caveat.message);
         let with = found.with_starved.as_ref().unwrap();
         assert!(with.iops < 0.98 * answer.iops.mean, "{with:?}");
@@ -39,9 +43,9 @@ fn who_takes_such_times_as_they_are_gets_them() {
     let device = format!("{DEVICE},starve=every:2s,for:100ms");
     let searched = find(&device, &["p99<=2ms"], |plan| plan.max_starvation = 1.0);
     assert_eq!(told(&searched), None);
-    assert_eq!(searched.found.starved.stretches, 0);
-    let quiet = find(DEVICE, &["p99<=2ms"], |_| {}).found.answer.iops.mean;
-    assert!(searched.found.answer.iops.mean < 0.98 * quiet);
+    assert_eq!(searched.outcome.starved.stretches, 0);
+    let quiet = find(DEVICE, &["p99<=2ms"], |_| {}).outcome.search.answer.iops.mean;
+    assert!(searched.outcome.search.answer.iops.mean < 0.98 * quiet);
 }
 
 #[test]
@@ -50,10 +54,10 @@ fn a_client_that_is_starved_most_of_the_time_decides_nothing() {
         let device = format!("{DEVICE},starve=every:100ms,for:100ms");
         for budget_ms in [2_000, 30_000] {
             let searched = find(&device, &[limit], |plan| plan.budget_ns = budget_ms * 1_000_000);
-            let found = &searched.found;
-            assert_eq!(found.answer.stopped_by, StoppedBy::Starved, "{limit} {budget_ms}");
+            let found = &searched.outcome;
+            assert_eq!(found.search.answer.stopped_by, StoppedBy::Starved, "{limit} {budget_ms}");
             assert!(told(&searched).is_some_and(Caveat::is_doubt));
-            let spent = found.measured_seconds;
+            let spent = found.search.measured_seconds;
             assert!(spent <= 1.05 * budget_ms as f64 / 1e3 + 0.3, "{spent} of {budget_ms} ms");
         }
     }
@@ -64,8 +68,8 @@ fn what_the_answer_would_be_is_told() {
     // Each I/O of a starved tenth of a second takes longer than the limit.
     let device = format!("{DEVICE},starve=every:2s,for:100ms");
     let searched = find(&device, &["max<=20ms"], |_| {});
-    assert!(searched.found.answer.met);
-    assert!(!searched.found.with_starved.as_ref().unwrap().is_met());
+    assert!(searched.outcome.search.answer.met);
+    assert!(!searched.outcome.with_starved.as_ref().unwrap().is_met());
     let message = &told(&searched).unwrap().message;
     assert!(message.ends_with("which breaks the limit"), "{message}");
 }
@@ -77,10 +81,10 @@ fn arrivals_that_came_due_meanwhile_are_given_up() {
             plan.open_loop = Some(iogauge_model::load::ArrivalProcess::Poisson);
         })
     };
-    let quiet = open(DEVICE).found.answer.iops.mean;
+    let quiet = open(DEVICE).outcome.search.answer.iops.mean;
     for seed in 1..=3 {
         let searched = open(&format!("{DEVICE},starve=every:2s,for:100ms,seed={seed}"));
-        close(searched.found.answer.iops.mean, quiet, 5.0);
+        close(searched.outcome.search.answer.iops.mean, quiet, 5.0);
         assert!(told(&searched).is_some());
     }
 }

@@ -63,7 +63,7 @@ fn search(scenario: &Scenario, seed: usize, truth: f64) -> Outcome {
     load.seed = seed as u64 + 1;
     let plan = scenario.plan();
     let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-    let found = session::find(&rig, &load, &plan, watch).expect("a search in virtual time").found;
+    let found = session::find(&rig, &load, &plan, watch).expect("a search in virtual time").outcome;
     let outcome = Outcome::new(&found, truth, plan.budget_ns as f64 / 1e9);
     if std::env::var_os("IOGAUGE_TRUTH_EACH").is_some() {
         println!("{} seed {}: {outcome:?}", scenario.name, seed + 1);

@@ -98,8 +98,8 @@ impl Noisy {
         [1, 2].map(|second| {
             let load = Load { seed: seed as u64 * 2 + second, ..load() };
             let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-            let found = session::find(&rig, &load, &self.plan(), watch).expect("a search").found;
-            found.answer
+            let found = session::find(&rig, &load, &self.plan(), watch).expect("a search").outcome;
+            found.search.answer
         })
     }
 }

@@ -10,7 +10,7 @@ use iogauge_lab::observe::Blind;
 use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Load};
-use iogauge_model::result::StoppedBy;
+use iogauge_model::result::{Search, StoppedBy};
 use iogauge_test_support::mmc::Queue;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -166,7 +166,7 @@ impl Case {
             ..SearchPlan::default()
         };
         let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-        session::find(&rig, &load, &plan, watch).expect("a search in virtual time").found
+        session::find(&rig, &load, &plan, watch).expect("a search in virtual time").outcome
     }
 
     /// Returns true if a search has enough time to answer and the bound is not close to what one I/O takes.
@@ -201,7 +201,7 @@ struct Outcome {
 }
 
 fn judge(case: &Case, found: &SearchOutcome) -> Outcome {
-    let (answer, truth) = (&found.answer, case.truth());
+    let (answer, truth) = (&found.search.answer, case.truth());
     // If too little is known for an interval, none is claimed.
     let [low, high] = if answer.iops.n < 2 { [0.0, f64::INFINITY] } else { answer.iops.ci95 };
     let is_high = low > truth && answer.iops.mean > truth * (1.0 + TOLERANCE);
@@ -219,11 +219,11 @@ fn judge(case: &Case, found: &SearchOutcome) -> Outcome {
     };
     let is_off = !(1.0 / FAR..=FAR).contains(&(answer.iops.mean / truth));
     let is_wrong = !matches!(verdict, Verdict::Right | Verdict::Open);
-    let is_over_budget = found.measured_seconds * 1e3 > case.budget_ms as f64 * 1.01;
+    let is_over_budget = found.search.measured_seconds * 1e3 > case.budget_ms as f64 * 1.01;
     if std::env::var_os("IOGAUGE_TRUTH_EACH").is_some()
         && (verdict != Verdict::Right || is_over_budget)
     {
-        let SearchOutcome { answer, measured_seconds, .. } = found;
+        let Search { answer, measured_seconds, .. } = &found.search;
         println!(
             "{verdict:?}: {}: {:?} {:.1} {:?} of {truth:.1} by {:?} in {measured_seconds:.2} s",
             case.command(),

@@ -43,9 +43,9 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn new(found: &SearchOutcome, truth: f64, budget_seconds: f64) -> Self {
-        let answer = &found.answer;
+        let answer = &found.search.answer;
         let [low, high] = answer.iops.ci95;
-        let point = found.curve.iter().find(|p| p.queue_depth == answer.queue_depth);
+        let point = found.search.curve.iter().find(|p| p.queue_depth == answer.queue_depth);
         Self {
             error: answer.iops.mean / truth - 1.0,
             covered: (low..=high).contains(&truth),
@@ -53,8 +53,8 @@ impl Outcome {
             half_width: (high - low) / 2.0 / answer.iops.mean,
             n: answer.iops.n,
             met: answer.met,
-            seconds: found.measured_seconds,
-            over_budget: found.measured_seconds > budget_seconds * 1.01,
+            seconds: found.search.measured_seconds,
+            over_budget: found.search.measured_seconds > budget_seconds * 1.01,
             steady: point.is_some_and(|p| p.steady),
         }
     }

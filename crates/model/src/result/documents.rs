@@ -221,12 +221,9 @@ pub struct CurvePoint {
     pub errors: u64,
 }
 
-/// The document of `iogauge find`.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct FindDocument {
-    /// Format, version, run, target, workload.
-    #[serde(flatten)]
-    pub head: Head,
+pub struct Search {
     /// The limits of the search.
     pub limits: Vec<Limit>,
     /// The capacity.
@@ -241,20 +238,30 @@ pub struct FindDocument {
     /// Performance shifts during the search. The answer and the curve are from after the last one.
     #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
     pub shifts: Vec<PerformanceShift>,
+    /// Time spent measuring, in seconds.
+    pub measured_seconds: f64,
+    /// Samples of the machine over the whole search; missing in results of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system: Vec<SystemPoint>,
+}
+
+/// The document of `iogauge find`.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FindDocument {
+    /// Format, version, run, target, workload.
+    #[serde(flatten)]
+    pub head: Head,
+    #[serde(flatten)]
+    pub search: Search,
     /// I/O of the devices over the whole search.
     pub physical: Option<Physical>,
     /// Block layer trace, if requested: of the confirmation, the last window at the queue depth or rate of
     /// the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<BlockTrace>>,
-    /// Time spent measuring, in seconds.
-    pub measured_seconds: f64,
     /// Start of the search, RFC 3339 in UTC; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<String>,
-    /// Samples of the machine over the whole search; missing in results of older versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub system: Vec<SystemPoint>,
     /// Reasons why the result may mislead.
     pub caveats: Vec<Caveat>,
     /// The machine.

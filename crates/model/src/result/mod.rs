@@ -33,7 +33,8 @@ pub use doctor::{
     MachineFacts, PartForm,
 };
 pub use documents::{
-    Answer, CurvePoint, FindDocument, Knee, LimitValue, QueueBound, RunDocument, StoppedBy, Wander,
+    Answer, CurvePoint, FindDocument, Knee, LimitValue, QueueBound, RunDocument, Search, StoppedBy,
+    Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use fio::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
@@ -44,8 +45,8 @@ pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shift::PerformanceShift;
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, StepTotal, WorkerResult};
 pub use suite::{
-    Cell, Conclusion, PlannedStep, SearchResult, StepPlace, SuiteAsked, SuiteDocument,
-    SuiteOutcome, SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,
+    Cell, Conclusion, PlannedStep, StepPlace, SuiteAsked, SuiteDocument, SuiteOutcome,
+    SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,
 };
 pub use system::{CpuUse, DeviceCounters, Environment, Physical};
 pub use system_point::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};

@@ -1,11 +1,7 @@
 //! Results of a suite: its steps, their places in the suite, tables, and conclusions.
 
-use super::{
-    Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, PerformanceShift, RunDocument,
-    StepResult, SystemPoint, TargetFacts, Workload,
-};
+use super::{Environment, Head, RunDocument, Search, StepResult, TargetFacts, Workload};
 use crate::caveat::Caveat;
-use crate::limit::Limit;
 use crate::plan::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,30 +26,6 @@ impl StepPlace {
     pub const INIT: &str = "init";
 }
 
-/// Result of a search within a suite.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct SearchResult {
-    /// The limits of the search.
-    pub limits: Vec<Limit>,
-    /// The capacity.
-    pub answer: Answer,
-    /// The knee of the curve, if there is one.
-    pub knee: Option<Knee>,
-    /// Measured points, in ascending order of queue depth or rate.
-    pub curve: Vec<CurvePoint>,
-    /// The search over time, including the time between its points; missing in results of older versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub series: Vec<IntervalPoint>,
-    /// Performance shifts during the search. The answer and the curve are from after the last one.
-    #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
-    pub shifts: Vec<PerformanceShift>,
-    /// Time spent measuring, in seconds.
-    pub measured_seconds: f64,
-    /// Samples of the machine over the whole search; missing in results of older versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub system: Vec<SystemPoint>,
-}
-
 /// The result of a step of a suite.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,7 +33,7 @@ pub enum SuiteOutcome {
     /// Jobs at a fixed concurrency or rate.
     Step(Box<StepResult>),
     /// A search for the capacity.
-    Search(Box<SearchResult>),
+    Search(Box<Search>),
 }
 
 /// A step of a suite.
@@ -99,7 +71,7 @@ impl SuiteStepResult {
 
     /// Returns the result of a search.
     #[must_use]
-    pub fn search(&self) -> Option<&SearchResult> {
+    pub fn search(&self) -> Option<&Search> {
         match &self.result {
             SuiteOutcome::Search(search) => Some(search),
             SuiteOutcome::Step(_) => None,

@@ -46,7 +46,7 @@ pub(crate) fn rows_of_step(step: &StepResult, planned: &[Job], system: &str) -> 
 #[must_use]
 pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
     let load = document.head.load.jobs_of_steps().into_iter().flatten().next().map(|job| job.load);
-    document.curve.iter().map(|point| of_point(system, load.as_ref(), point)).collect()
+    document.search.curve.iter().map(|point| of_point(system, load.as_ref(), point)).collect()
 }
 
 /// Merges the workloads of jobs that are reported as one: the first job's workload with the processes of

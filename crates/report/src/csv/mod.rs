@@ -131,7 +131,7 @@ pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
     header.extend(["offered_iops", "backlog_max"]);
     header.extend(SERVICE);
     table.write_record(&header)?;
-    for point in &document.curve {
+    for point in &document.search.curve {
         let head = &document.head;
         let mut row = vec![
             FIND_CSV_FORMAT.to_owned(),

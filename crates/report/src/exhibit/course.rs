@@ -35,9 +35,9 @@ impl Exhibit {
                 step: 0,
                 label: "search",
                 began: find.began.as_deref(),
-                series: &find.series,
-                shifts: &find.shifts,
-                system: &find.system,
+                series: &find.search.series,
+                shifts: &find.search.shifts,
+                system: &find.search.system,
             }],
             Shown::Suite(suite) => {
                 let steps = suite.steps.iter().enumerate();

@@ -29,7 +29,7 @@ impl Exhibit {
     pub fn traced(&self) -> Vec<Traced<'_>> {
         if let Shown::Find(find) = &self.document {
             let trace = find.trace.iter();
-            let name = || format!("answer at depth {}", find.answer.queue_depth);
+            let name = || format!("answer at queue depth {}", find.search.answer.queue_depth);
             return trace.map(|trace| traced(name(), trace, [None; 3])).collect();
         }
         self.steps().into_iter().filter_map(traced_step).collect()

@@ -18,7 +18,7 @@ use iogauge_model::units::{Bandwidth, Latency};
 pub fn find(document: &FindDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
     let doubt = parts::in_doubt(&document.caveats);
-    let paint = match (document.answer.is_given(), &doubt) {
+    let paint = match (document.search.answer.is_given(), &doubt) {
         (false, _) => Paint::Bad,
         (true, Some(_)) => Paint::Doubt,
         (true, None) => Paint::Good,
@@ -29,14 +29,14 @@ pub fn find(document: &FindDocument, page: Page) -> String {
     }
     sheet.gap();
     parts::head(&mut sheet, &document.head);
-    if document.answer.latency_ns.n > 0 {
+    if document.search.answer.latency_ns.n > 0 {
         write_answer(&mut sheet, document);
     }
-    if !document.curve.is_empty() {
+    if !document.search.curve.is_empty() {
         sheet.gap();
         write_curve(&mut sheet, document);
     }
-    let errors: u64 = document.curve.iter().map(|point| point.errors).sum();
+    let errors: u64 = document.search.curve.iter().map(|point| point.errors).sum();
     if errors > 0 {
         let failed =
             format!("{} failed; the figures are those of the others", plural(errors, "I/O"));
@@ -56,7 +56,7 @@ pub fn find(document: &FindDocument, page: Page) -> String {
 }
 
 fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
-    let (answer, terms) = (&document.answer, Terms::of(&document.head));
+    let (answer, terms) = (&document.search.answer, Terms::of(&document.head));
     let queue_depth = match answer.rate_iops {
         Some(_) => format!(
             "{:.1} outstanding, {} allowed",
@@ -78,8 +78,8 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
         &format!(
             "{queue_depth}; {}; {}, {:.0} s measured",
             Bandwidth(answer.bytes_per_sec),
-            plural(document.curve.len() as u64, "point"),
-            document.measured_seconds
+            plural(document.search.curve.len() as u64, "point"),
+            document.search.measured_seconds
         ),
     );
     if let (Some(seconds), true) = (answer.observed_seconds, answer.iops.n >= 2) {
@@ -111,17 +111,17 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
 }
 
 fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
-    let open_loop = document.curve.iter().any(|point| point.rate_iops.is_some());
+    let open_loop = document.search.curve.iter().any(|point| point.rate_iops.is_some());
     let terms = Terms::of(&document.head);
     let first = if open_loop { "offered" } else { terms.depth_heading() };
-    let judged = judged_apart(&document.limits);
-    let bounded = |metric| document.limits.iter().any(|limit| is_of_all(limit, metric));
+    let judged = judged_apart(&document.search.limits);
+    let bounded = |metric| document.search.limits.iter().any(|limit| is_of_all(limit, metric));
     // The statistics that were judged are kept on a narrow page.
     let unless_bounded = |metric, rank| match bounded(metric) {
         true => Kind::Number,
         false => Kind::Spare(rank),
     };
-    let missed = document.curve.iter().any(|point| !open_loop && misses_its_depth(point));
+    let missed = document.search.curve.iter().any(|point| !open_loop && misses_its_depth(point));
     let columns = [
         (first, Kind::Number),
         ("achieved", if missed { Kind::Number } else { Kind::Spare(1) }),
@@ -141,7 +141,7 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     ];
     let owned = |(title, kind): (&str, Kind)| (title.to_owned(), kind);
     let mut grid = Grid::titled(columns.map(owned).into_iter().chain(apart).chain(rest.map(owned)));
-    for point in &document.curve {
+    for point in &document.search.curve {
         let (is_answer, is_knee) = marks(document, point);
         let mark = match (is_answer, is_knee) {
             (true, true) => "answer, knee",
@@ -216,8 +216,8 @@ fn misses_its_depth(point: &CurvePoint) -> bool {
 
 /// Returns whether the point is the answer and whether it is the knee.
 pub(crate) fn marks(document: &FindDocument, point: &CurvePoint) -> (bool, bool) {
-    let answer = &document.answer;
+    let answer = &document.search.answer;
     let is_place = point.queue_depth == answer.queue_depth && point.rate_iops == answer.rate_iops;
     let is_answer = answer.is_given() && is_place;
-    (is_answer, document.knee.is_some_and(|knee| knee.queue_depth == point.queue_depth))
+    (is_answer, document.search.knee.is_some_and(|knee| knee.queue_depth == point.queue_depth))
 }

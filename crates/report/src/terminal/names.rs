@@ -90,7 +90,7 @@ fn is_within(limit: &Limit, ns: f64) -> bool {
 }
 
 fn written(values: &[(Limit, f64)], document: &FindDocument) -> String {
-    let (answer, terms) = (&document.answer, Terms::of(&document.head));
+    let (answer, terms) = (&document.search.answer, Terms::of(&document.head));
     if values.is_empty() {
         return format!("mean {}", Latency(answer.latency_ns.mean));
     }
@@ -100,7 +100,7 @@ fn written(values: &[(Limit, f64)], document: &FindDocument) -> String {
 }
 
 fn of_answer(document: &FindDocument) -> Vec<(Limit, f64)> {
-    statistics(document, &document.answer.limits, &document.answer.latency_ns)
+    statistics(document, &document.search.answer.limits, &document.search.answer.latency_ns)
 }
 
 /// Returns the limits' statistics, in nanoseconds, of the answer or a point. Older results have only the
@@ -114,7 +114,7 @@ fn statistics(
     if !values.is_empty() {
         return values.iter().filter_map(kept).collect();
     }
-    let both = document.limits.iter().filter(|limit| limit.side == Side::Any);
+    let both = document.search.limits.iter().filter(|limit| limit.side == Side::Any);
     both.filter_map(|limit| Some((*limit, statistic(summary, limit.metric)?))).collect()
 }
 

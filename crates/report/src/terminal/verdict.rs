@@ -6,8 +6,8 @@ use iogauge_model::Limit;
 use iogauge_model::limit::{Bound, Metric};
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{
-    Answer, CurvePoint, DirectionResult, FindDocument, RunDocument, StepResult, StoppedBy, Wander,
-    Workload,
+    Answer, CurvePoint, DirectionResult, FindDocument, RunDocument, Search, StepResult, StoppedBy,
+    Wander, Workload,
 };
 use iogauge_model::units::shell_word;
 
@@ -15,7 +15,7 @@ use iogauge_model::units::shell_word;
 /// further.
 #[must_use]
 pub fn find_verdict(document: &FindDocument) -> String {
-    let answer = &document.answer;
+    let answer = &document.search.answer;
     let target = document.head.target.name();
     if answer.is_empty() {
         if answer.stopped_by == StoppedBy::Interrupted && answer.rate_iops.is_some() {
@@ -27,7 +27,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     }
     let load = names::load(&document.head.load);
     let terms = Terms::of(&document.head);
-    let limits = names::limits(&document.limits, terms);
+    let limits = names::limits(&document.search.limits, terms);
     let iops = names::capacity(answer, terms.rate);
     let place = place(document);
     let measured = names::measured(document);
@@ -82,7 +82,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
 
 /// Returns true if the answer meets a limit on the maximum latency that a larger load violates.
 fn exceeds_at_times(document: &FindDocument) -> bool {
-    let answer = &document.answer;
+    let answer = &document.search.answer;
     let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
         (Some(rate), Some(of_answer)) => rate > of_answer,
         _ => point.queue_depth > answer.queue_depth,
@@ -91,13 +91,13 @@ fn exceeds_at_times(document: &FindDocument) -> bool {
         let mut maxima = point.limits.iter().filter(|value| value.limit.metric == Metric::Max);
         maxima.any(|value| value.value_ns.is_some_and(|ns| ns > value.limit.bound_ns as f64))
     };
-    answer.met && document.curve.iter().filter(is_larger).any(breaks_maximum)
+    answer.met && document.search.curve.iter().filter(is_larger).any(breaks_maximum)
 }
 
 /// Describes how much the rate varied beyond what longer windows average out, and the rate that the target
 /// kept nevertheless.
 fn wanders(document: &FindDocument) -> Option<String> {
-    let Wander { deviation, over_seconds, kept_iops, windows } = document.answer.wander?;
+    let Wander { deviation, over_seconds, kept_iops, windows } = document.search.answer.wander?;
     let rate = Terms::of(&document.head).rate;
     // 5 % of fewer windows is less than one.
     let most = if windows < 20 { "each" } else { "95 %" };
@@ -111,9 +111,12 @@ fn wanders(document: &FindDocument) -> Option<String> {
 
 /// Describes the result of a much smaller queue depth that gives nearly all of the answer.
 fn nearly_all(document: &FindDocument) -> Option<String> {
-    let knee = document.knee.filter(|knee| knee.queue_depth <= document.answer.queue_depth / 2)?;
+    let knee = document
+        .search
+        .knee
+        .filter(|knee| knee.queue_depth <= document.search.answer.queue_depth / 2)?;
     let share = knee.share?;
-    let point = document.curve.iter().find(|point| point.queue_depth == knee.queue_depth)?;
+    let point = document.search.curve.iter().find(|point| point.queue_depth == knee.queue_depth)?;
     let place = Terms::of(&document.head).words.at(knee.queue_depth);
     let [percent, low, high] =
         [share.mean, share.ci95[0], share.ci95[1]].map(|share| format!("{:.0}", share * 100.0));
@@ -126,7 +129,7 @@ fn nearly_all(document: &FindDocument) -> Option<String> {
 /// queue depth 812, mean ≤ 10 ms`.
 #[must_use]
 pub fn find_brief(document: &FindDocument) -> String {
-    let answer = &document.answer;
+    let answer = &document.search.answer;
     if answer.is_empty() {
         return format!("nothing measured: {}", why_nothing(answer.stopped_by));
     }
@@ -145,6 +148,7 @@ pub fn find_brief(document: &FindDocument) -> String {
     }
     let at_least = if is_lower_bound(document) { "at least " } else { "" };
     let limits: Vec<_> = document
+        .search
         .limits
         .iter()
         .map(|limit| format!("{} ≤ {}", terms.words.statistic(limit), Bound(limit.bound_ns)))
@@ -210,7 +214,7 @@ fn database_brief(step: &StepResult) -> String {
 /// Returns true if time ran out after a larger load had violated a limit, so that the answer is based on a
 /// short window.
 fn is_unconfirmed(document: &FindDocument) -> bool {
-    let FindDocument { answer, curve, .. } = document;
+    let Search { answer, curve, .. } = &document.search;
     let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
         (Some(rate), Some(answered)) => rate > answered,
         _ => point.queue_depth > answer.queue_depth,
@@ -220,7 +224,7 @@ fn is_unconfirmed(document: &FindDocument) -> bool {
 
 /// Returns true if something other than the target ended the search.
 fn is_lower_bound(document: &FindDocument) -> bool {
-    match document.answer.stopped_by {
+    match document.search.answer.stopped_by {
         StoppedBy::Budget => !is_unconfirmed(document),
         StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Ended | StoppedBy::Interrupted => true,
         StoppedBy::Limit
@@ -233,7 +237,7 @@ fn is_lower_bound(document: &FindDocument) -> bool {
 }
 
 fn place(document: &FindDocument) -> String {
-    let answer = &document.answer;
+    let answer = &document.search.answer;
     match answer.rate_iops {
         Some(rate) => {
             let rate = names::count(rate);
@@ -335,10 +339,10 @@ fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
 /// Suggests what the user can do next.
 pub(super) fn next_step(document: &FindDocument) -> String {
     let terms = Terms::of(&document.head);
-    let stopped_by = match document.answer.stopped_by {
+    let stopped_by = match document.search.answer.stopped_by {
         // Without an answer, the curve does not help: the limit or the target has to change.
         StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::QueueFull | StoppedBy::MaxDepth
-            if !document.answer.met =>
+            if !document.search.answer.met =>
         {
             StoppedBy::Unattainable
         }
@@ -353,12 +357,12 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             let Some(load) = document.head.load.load() else {
                 return "a longer --budget, and a repetition on another day.".to_owned();
             };
-            let command = options::run_command(target, load, document.answer.queue_depth);
+            let command = options::run_command(target, load, document.search.answer.queue_depth);
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
             format!("\"iogauge run {command}{via}\" holds this load for longer.")
         }
-        StoppedBy::Saturated | StoppedBy::QueueFull => match document.knee {
-            Some(knee) if knee.queue_depth < document.answer.queue_depth => format!(
+        StoppedBy::Saturated | StoppedBy::QueueFull => match document.search.knee {
+            Some(knee) if knee.queue_depth < document.search.answer.queue_depth => format!(
                 "work at the knee, {}: {} {} at lower latency; more {} only {} latency.",
                 terms.words.at(knee.queue_depth).trim_start_matches("at "),
                 names::count(knee.iops),
@@ -401,7 +405,7 @@ fn database_command(document: &FindDocument) -> String {
     }
     command.push_str(&format!(
         " --mode {} --processes {} --transaction-length {}",
-        load.mode, document.answer.queue_depth, load.transaction_length
+        load.mode, document.search.answer.queue_depth, load.transaction_length
     ));
     if load.hang_ns > 0 {
         let hang = Bound(load.hang_ns).to_string().replace(' ', "");

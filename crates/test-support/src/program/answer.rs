@@ -9,8 +9,8 @@ use serde_json::Value;
 #[track_caller]
 pub fn assert_one_answer(place: &Sandbox, document: &Value) {
     let found: FindDocument = serde_json::from_value(document.clone()).unwrap();
-    let answer = &found.answer;
-    assert_rows_agree(answer, &found.curve);
+    let answer = &found.search.answer;
+    assert_rows_agree(answer, &found.search.curve);
     let text = place.run_on(300, &["history", "show"]).ends(0).stdout;
     let mean = Count(answer.iops.mean).to_string();
     let headline = text.split("\n\n").next().unwrap();

@@ -13,10 +13,10 @@ use crate::exit::Exit;
 use device::Device;
 use iogauge_lab::db::{self, DbLoad, DbMeasured, DbSearched, DbTarget, DeviceWork, Times};
 use iogauge_lab::measure::Watch;
-use iogauge_lab::search::{SearchOutcome, SearchPlan};
+use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::caveat::Command;
-use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head, Workload};
+use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head, Search, Workload};
 use iogauge_model::{Caveat, Vocabulary};
 use iogauge_report::terminal;
 
@@ -81,7 +81,7 @@ impl Measured {
     }
 
     fn exit(&self) -> Exit {
-        let Some(found) = self.database.as_ref().map(|searched| &searched.found) else {
+        let Some(found) = self.database.as_ref().map(|found| &found.searched.outcome.search) else {
             return Exit::Interrupted;
         };
         if let Some(fault) = self.fault() {
@@ -105,7 +105,7 @@ impl Measured {
         let held_back_by = database
             .as_ref()
             .zip(at_best.as_ref())
-            .map(|(searched, step)| db::held_back_by(target, &searched.found, step));
+            .map(|(found, step)| db::held_back_by(target, &found.searched.outcome, step));
         let share = |work: DeviceWork| {
             work.share_percent(device.answer.iops.mean, device.answer.bytes_per_sec)
         };
@@ -115,7 +115,8 @@ impl Measured {
             held_back_by: held_back_by.unwrap_or_default(),
             database_iops: work.map(|work| work.iops),
             database_bytes_per_sec: work.map(|work| work.bytes_per_sec),
-            database: database.map(|searched| side(load.label_without_processes(), searched.found)),
+            database: database
+                .map(|found| side(load.label_without_processes(), found.searched.outcome.search)),
             device,
             caveats: caveats::distinct(found),
             environment: session::environment_on(session::real_clock()),
@@ -142,11 +143,12 @@ fn measure(
     }
     record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
-    let mut searched = db::find(target, load, plan, &mut watch)?;
-    measured.caveats.extend(about("database", std::mem::take(&mut searched.caveats)));
-    let queue_depth = searched.found.answer.queue_depth.max(1);
-    let was_measured = searched.found.answer.iops.mean > 0.0;
-    measured.database = Some(searched).filter(|_| was_measured || !interrupt.is_set());
+    let mut found = db::find(target, load, plan, &mut watch)?;
+    measured.caveats.extend(about("database", std::mem::take(&mut found.searched.caveats)));
+    let answer = &found.searched.outcome.search.answer;
+    let queue_depth = answer.queue_depth.max(1);
+    let was_measured = answer.iops.mean > 0.0;
+    measured.database = Some(found).filter(|_| was_measured || !interrupt.is_set());
     if let Some(fault) = measured.fault() {
         tell(record, fault);
         return Ok(measured);
@@ -180,6 +182,6 @@ fn about(side: &str, found: Vec<Caveat>) -> Vec<Caveat> {
     found.into_iter().filter(|caveat| *caveat != interrupted).map(named).collect()
 }
 
-fn side(load: String, found: SearchOutcome) -> BesideSide {
+fn side(load: String, found: Search) -> BesideSide {
     BesideSide { load, answer: found.answer, curve: found.curve }
 }

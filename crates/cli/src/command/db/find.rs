@@ -7,7 +7,7 @@ use crate::command::record::Outcome;
 use crate::command::record::Record;
 use crate::command::search::exit_of;
 use crate::exit::Exit;
-use iogauge_lab::db::{self, DbLoad, DbTarget};
+use iogauge_lab::db::{self, DbLoad, DbSearched, DbTarget};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, session};
@@ -55,32 +55,17 @@ fn search(
     record.begin(&target.text(), &summary, &head(record))?;
     record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
-    let searched = db::find(target, load, plan, &mut watch)?;
-    let found = searched.found;
-    let document = FindDocument {
-        head: head(record),
-        limits: plan.limits.clone(),
-        answer: found.answer,
-        knee: found.knee,
-        curve: found.curve,
-        series: found.series,
-        shifts: found.shifts,
-        physical: searched.physical,
-        trace: None,
-        measured_seconds: found.measured_seconds,
-        began: Some(searched.began.to_string()),
-        system: searched.system,
-        caveats: searched.caveats,
-        environment: session::environment_on(session::real_clock()),
-    };
+    let DbSearched { searched, fault, .. } = db::find(target, load, plan, &mut watch)?;
+    let environment = session::environment_on(session::real_clock());
+    let document = searched.document(head(record), None, environment);
     record.tell_nothing(&document.caveats);
-    let exit = match (exit_of(&document.answer, &document.curve), &searched.fault) {
+    let exit = match (exit_of(&document.search.answer, &document.search.curve), &fault) {
         (Exit::Done, Some(fault)) => of_fault(fault),
         // The fault ended the search, not a signal.
         (Exit::Interrupted, Some(fault)) if of_fault(fault) == Exit::IoErrors => Exit::IoErrors,
         (exit, _) => exit,
     };
-    if let Some(fault) = &searched.fault {
+    if let Some(fault) = &fault {
         tell(record, fault);
     }
     Ok(Outcome { document, instead: None, exit })

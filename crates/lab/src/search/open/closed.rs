@@ -8,7 +8,7 @@ use crate::search::{self, SearchOutcome, SearchPlan, StoppedBy};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::Histogram;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::{Answer, Estimate, LatencySummary};
+use iogauge_model::result::{Answer, Estimate, LatencySummary, Search};
 
 /// Share of the budget for the closed-loop search.
 const CLOSED_SHARE: f64 = 1.0 / 3.0;
@@ -33,14 +33,15 @@ pub(super) struct Closed {
 
 impl Closed {
     pub(super) fn of(found: &SearchOutcome, plan: &SearchPlan) -> Self {
-        let alone = found.curve.iter().find(|point| point.queue_depth == 1);
-        let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
-        let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
-        let is_known = match found.answer.stopped_by {
+        let alone = found.search.curve.iter().find(|point| point.queue_depth == 1);
+        let highest = found.search.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
+        let capacity =
+            if found.search.answer.met { found.search.answer.iops.mean.max(1.0) } else { highest };
+        let is_known = match found.search.answer.stopped_by {
             StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::QueueFull => true,
             StoppedBy::MaxDepth | StoppedBy::Client => true,
             StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => {
-                search::is_flat(&found.curve)
+                search::is_flat(&found.search.curve)
             }
             StoppedBy::Starved | StoppedBy::Ended | StoppedBy::Interrupted => false,
         };
@@ -61,10 +62,10 @@ impl Closed {
         let guess = capacity - room.fold(0.0, f64::max);
         Self {
             capacity_iops: is_known.then_some(capacity * HEADROOM),
-            keeps_smallest: found.answer.is_given(),
+            keeps_smallest: found.search.answer.is_given(),
             guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
             least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
-            stopped_by: match found.answer.stopped_by {
+            stopped_by: match found.search.answer.stopped_by {
                 // Arrivals wait in front of a full queue as well as in it.
                 StoppedBy::QueueFull => StoppedBy::Saturated,
                 stopped_by => stopped_by,
@@ -117,14 +118,8 @@ pub(super) fn without_rates(closed: SearchOutcome, max_depth: u32) -> SearchOutc
         latency_ns: LatencySummary::of(&Histogram::new(), [0.0; 2]),
         limits: Vec::new(),
         stopped_by_limit: None,
-        ..closed.answer
+        ..closed.search.answer
     };
-    SearchOutcome {
-        answer,
-        knee: None,
-        curve: Vec::new(),
-        drift: None,
-        with_starved: None,
-        ..closed
-    }
+    let search = Search { answer, knee: None, curve: Vec::new(), ..closed.search };
+    SearchOutcome { search, drift: None, with_starved: None, ..closed }
 }

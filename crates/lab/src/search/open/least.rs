@@ -5,12 +5,12 @@ use super::super::StoppedBy;
 use super::super::confirm::{LOOK_SHARE, LOOKS};
 use super::super::evidence::{pooled, surely_breaks, surely_holds};
 use super::super::time::SHORTEST_NS;
-use super::Search;
+use super::OpenLoop;
 use super::point::RatePoint;
 use crate::error::LabError;
 use crate::observe::Phase;
 
-impl Search<'_, '_> {
+impl OpenLoop<'_, '_> {
     /// Measures the smallest rate several times before concluding that it breaks a limit. If the windows disagree, all
     /// of them together decide. Returns [`StoppedBy::Limit`] if the smallest rate keeps all limits.
     pub(super) fn look_longer_at_least(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {

@@ -10,9 +10,7 @@ use crate::suite::Site;
 use crate::suite::kit::{Row, table, words};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::{Command, Fact, SteadinessFact, StepTime};
-use iogauge_model::result::{
-    Cell, DirectionResult, SearchResult, StoppedBy, SuiteStepResult, Table,
-};
+use iogauge_model::result::{Cell, DirectionResult, Search, StoppedBy, SuiteStepResult, Table};
 use iogauge_model::units::Bytes;
 use serde_json::{Value, json};
 
@@ -42,8 +40,8 @@ pub(super) struct Report<'a> {
     pub(super) chains: Vec<Chains>,
     /// The region of each part that should fit into the cache, in bytes.
     hot_bytes: u64,
-    pub(super) reads: Option<&'a SearchResult>,
-    pub(super) mixed: Option<&'a SearchResult>,
+    pub(super) reads: Option<&'a Search>,
+    pub(super) mixed: Option<&'a Search>,
 }
 
 impl<'a> Report<'a> {
@@ -234,7 +232,7 @@ impl<'a> Report<'a> {
                 "independent_iops": chains.independent_iops,
             })
         };
-        let capacity = |search: Option<&SearchResult>| {
+        let capacity = |search: Option<&Search>| {
             let answer = &search?.answer;
             Some(json!({ "met": answer.met, "iops": answer.iops, "depth": answer.queue_depth }))
         };

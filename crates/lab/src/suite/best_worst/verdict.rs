@@ -3,7 +3,7 @@
 use super::BestWorst;
 use super::report::Report;
 use crate::suite::kit::{NOTHING, capitalized, counted, listed};
-use iogauge_model::result::SearchResult;
+use iogauge_model::result::Search;
 use iogauge_model::units::{Bandwidth, Bytes, Count};
 
 impl Report<'_> {
@@ -99,7 +99,7 @@ impl Report<'_> {
 
 /// Example: `you can count on 30,100 IOPS (29,900 to 30,300) of random 4 KiB reads under mean <= 10
 /// ms`.
-fn count_on(search: &SearchResult, what: &str) -> String {
+fn count_on(search: &Search, what: &str) -> String {
     let limits = listed(&search.limits, ", ");
     let iops = &search.answer.iops;
     if !search.answer.met {

@@ -83,7 +83,7 @@ impl Device {
         let (_, mut found) = session::ready_on(rig, &[(load.clone(), Region::All)], watch)?;
         let searched = session::find(rig, load, &plan, watch)?;
         found.extend(searched.caveats);
-        Ok((side(label(load), searched.found), about("device", found)))
+        Ok((side(label(load), searched.outcome.search), about("device", found)))
     }
 }
 
