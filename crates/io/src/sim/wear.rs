@@ -31,8 +31,8 @@ impl SimSpec {
         1.0 + wander.percent / 100.0 * (std::f64::consts::TAU * phase).sin()
     }
 
-    /// Returns the rate at which the cache is destaged at a time, in bytes per second, at least 1. It differs from
-    /// `destage` by the same factor as the service time of an uncached write from its settled mean, inversely.
+    /// Returns the rate at which the cache is destaged at a time, in bytes per second, at least 1: `destage` divided by
+    /// the factor by which an uncached write is slower than its settled mean.
     pub(super) fn destage(&self, written_bytes: u64, at_ns: u64) -> u64 {
         if self.fresh_bytes == 0 && self.wander.is_none() {
             return self.destage_bytes_per_sec;
