@@ -189,8 +189,8 @@ impl BufferPool {
         }
     }
 
-    /// Fills a slot's buffer with `len` bytes that compress or repeat as `content` requires. Generates all of them
-    /// anew, at about 5 GB/s.
+    /// Fills a slot's buffer with `len` bytes that compress or repeat as `content` requires. All of them are newly
+    /// generated, at about 5 GB/s.
     #[cold]
     fn renew_shaped(&mut self, slot: u32, len: usize) {
         let Some(Shape { content, newest }) = &mut self.shape else { return };

@@ -26,9 +26,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the process's clock. The first call calibrates the time-stamp counter against `CLOCK_MONOTONIC` for 10
-    /// ms. If the counter is missing or not invariant (Intel SDM 3B §17.17, AMD APM 2 §13.2.4), or the kernel does not
-    /// trust it, the clock is `CLOCK_MONOTONIC`.
+    /// Returns the process's clock. The first call takes 10 ms to calibrate the time-stamp counter against
+    /// `CLOCK_MONOTONIC`. The clock is `CLOCK_MONOTONIC` if the counter is missing or not invariant (Intel SDM 3B,
+    /// 17.17; AMD APM 2, 13.2.4), or if the kernel does not trust it.
     #[must_use]
     pub fn get() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();

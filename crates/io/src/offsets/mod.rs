@@ -100,8 +100,8 @@ struct ZoneBlocks {
 #[derive(Debug)]
 pub struct OffsetSource {
     parts: Vec<Extent>,
-    /// Number of aligned offsets in each part at which the smallest I/O fits. Elsewhere these are called blocks, which
-    /// they are if the smallest I/O equals the alignment.
+    /// Number of aligned offsets in each part at which the smallest I/O fits. The code calls these blocks. They are
+    /// blocks if the smallest I/O is as large as the alignment.
     part_blocks: Vec<u64>,
     /// First block number of each part, then the total number of blocks.
     first_block: Vec<u64>,

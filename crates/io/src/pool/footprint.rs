@@ -53,7 +53,7 @@ impl Footprint {
             latencies_bytes = latencies_bytes.saturating_add(self::latencies_bytes(load));
             jobs += 1;
         }
-        // With a single job, the latencies of all jobs are the same as those of the job and are not kept twice.
+        // With a single job, its latencies are those of the step and are not kept separately.
         let kept = if jobs > 1 { latencies_bytes.saturating_mul(COPIES) } else { 0 };
         sum.memory_bytes = sum.memory_bytes.saturating_add(kept);
         sum.address_bytes = sum.address_bytes.saturating_add(kept);

@@ -112,8 +112,8 @@ impl FioWork {
 }
 
 /// Splits a job into jobs whose queue depths fio keeps. fio's io_uring engine rounds each queue depth up to a power of
-/// two, so a job with another queue depth becomes several with powers of two, which are reported as one. This does not
-/// change the I/O only if it is random and not counted.
+/// two, so a job with another queue depth becomes several with powers of two, which are reported as one. Only jobs with
+/// random I/O that is not counted are split: other I/O would change.
 fn kept(job: Job) -> Vec<Job> {
     let load = &job.load;
     let divides = load.rw.is_random()

@@ -168,7 +168,7 @@ fn service_wanders_around_its_mean() {
     let between = |from: u64, to: u64| {
         times.iter().filter(|t| (from..to).contains(&(**t / 1_000_000_000))).count() as f64
     };
-    // ∫ dθ / (1 + A·sin θ) is 2·arccos(A)/√(1−A²) over the slow half, and 2π/√(1−A²) over the whole period.
+    // ∫ dθ / (1 + A·sin θ) is 2·arccos(A)/√(1−A²) over the slow half, and 2π/√(1−A²) over the period.
     let (root, per_radian) = (0.75_f64.sqrt(), 100_000.0 / std::f64::consts::TAU);
     let slow = 2.0 * 0.5_f64.acos() / root * per_radian;
     let whole = 100_000.0 / root;
