@@ -345,9 +345,9 @@ impl JobPlan {
         if self.synchronous { queue_depth } else { self.job.load.numjobs }
     }
 
-    /// Returns true if the job does the same I/Os with any number of workers. Otherwise, a sequential stream would
-    /// become several, one of several ranges would get more than its share, or each worker does one I/O at a time, so
-    /// that the queue depth is the number of workers.
+    /// Returns true if the job does the same I/Os with any number of workers. Returns false for a sequential stream,
+    /// which would become several; for streams with their own ranges, one of which would get more than its share; and
+    /// for synchronous engines, whose queue depth is the number of workers.
     pub(crate) fn takes_more_workers(&self) -> bool {
         let load = &self.job.load;
         !self.synchronous && load.rw.is_random() && load.offset_increment_bytes.is_none()
