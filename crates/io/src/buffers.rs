@@ -1,4 +1,4 @@
-//! Aligned I/O buffers, on huge pages where they gain from it, and the data written from them.
+//! Aligned I/O buffers, on huge pages where that helps, and the data written from them.
 
 use crate::offsets::below;
 use iogauge_model::load::Content;
@@ -9,13 +9,14 @@ use std::io;
 
 /// Size of a huge page on x86-64 and most arm64 kernels.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Buffers are aligned to this; every device takes it for direct I/O.
+/// Alignment of buffers. Every device accepts it for direct I/O.
 const ALIGNMENT_BYTES: usize = 4096;
-/// From this block size on only one line of each 4 KiB is renewed for a write: a compressor or
-/// deduplicator that works on larger units finds no repetition inside the block itself.
+/// For blocks of at least this size, a write renews only one 64-byte line of each 4 KiB. A compressor or deduplicator
+/// whose units are at least 4 KiB finds no repetition within the block.
 const RENEW_WHOLE_BELOW_BYTES: usize = 128 << 10;
 
-/// Address space of a mapping that holds so many bytes: from a huge page on with room to begin on one.
+/// Returns the address space of a mapping that holds this many bytes. If they fill a huge page, it includes room to
+/// start on one.
 pub(crate) const fn mapped_bytes(wanted: usize) -> usize {
     if wanted < HUGE_PAGE_BYTES {
         return wanted.next_multiple_of(ALIGNMENT_BYTES);
@@ -25,23 +26,22 @@ pub(crate) const fn mapped_bytes(wanted: usize) -> usize {
 
 /// One buffer for each slot of a worker, each aligned to 4 KiB.
 ///
-/// The memory is reserved at once and taken from the system only as slots come into use, so a
-/// worker may be given many more slots than it will need.
+/// The address space is reserved at once, but the system provides memory only when a slot is first used. So a worker
+/// may be given many more slots than it needs.
 #[derive(Debug)]
 pub struct BufferPool {
     base: *mut u8,
     mapped_bytes: usize,
-    /// Where the first slot's buffer begins: on a huge page where the mapping has one.
+    /// Start of the first slot's buffer: aligned to a huge page if the mapping contains one.
     first: *mut u8,
-    /// Distance from one slot's buffer to the next.
     stride_bytes: usize,
     slots: u32,
     /// Slots whose buffers have been filled with random data.
     filled: u32,
-    /// Bytes of each slot that hold what a read left there.
+    /// Number of bytes of each slot that reads have overwritten.
     read_into_bytes: Box<[u32]>,
     random: Xoshiro256PlusPlus,
-    /// What is written, where it is not all new and random.
+    /// Content of writes; `None` if all of it is new and random.
     shape: Option<Shape>,
 }
 
@@ -49,18 +49,18 @@ pub struct BufferPool {
 #[derive(Debug)]
 struct Shape {
     content: Content,
-    /// Seed of the last data that was new.
+    /// Seed of the last new data.
     newest: Option<u64>,
 }
 
-// SAFETY: the pool owns its mapping alone; nothing in it is tied to the thread that made it.
+// SAFETY: the pool is the only owner of its mapping, and nothing in it is tied to the thread that created it.
 unsafe impl Send for BufferPool {}
 
 impl BufferPool {
     /// Reserves `slots` buffers of `block_bytes` each.
     ///
     /// # Errors
-    /// Where the address space or the memory limit does not allow it.
+    /// If the address space or the memory limit does not allow it.
     pub fn new(slots: u32, block_bytes: u64, seed: u64) -> io::Result<Self> {
         let stride_bytes = (block_bytes as usize).next_multiple_of(ALIGNMENT_BYTES);
         let wanted = stride_bytes
@@ -69,7 +69,7 @@ impl BufferPool {
             .ok_or(io::ErrorKind::OutOfMemory)?
             .max(ALIGNMENT_BYTES);
         let mapped_bytes = mapped_bytes(wanted);
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
+        // SAFETY: a new anonymous mapping at an address that the kernel chooses.
         let base = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -79,12 +79,12 @@ impl BufferPool {
             )?
         };
         if wanted >= HUGE_PAGE_BYTES {
-            // SAFETY: the range is the mapping made above. Refusal costs speed only.
+            // SAFETY: the range is the mapping made above. If the kernel refuses, only speed is lost.
             let _ = unsafe { madvise(base, mapped_bytes, Advice::LinuxHugepage) };
         }
         let random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xb0ff_e25a_11ce_5eed);
         let base = base.cast::<u8>();
-        // A smaller mapping has no room for it, and begins on a page.
+        // A smaller mapping starts on a page and has no room for more alignment.
         let offset = if wanted < HUGE_PAGE_BYTES { 0 } else { base.align_offset(HUGE_PAGE_BYTES) };
         Ok(Self {
             base,
@@ -99,31 +99,31 @@ impl BufferPool {
         })
     }
 
-    /// The same pool, whose writes have this content.
+    /// Returns the pool with this content for its writes.
     #[must_use]
     pub fn with_content(mut self, content: Content) -> Self {
         self.shape = (!content.is_random()).then_some(Shape { content, newest: None });
         self
     }
 
-    /// The random data that a buffer is made anew from.
+    /// Returns the random data from which a buffer is restored.
     fn pattern(&self) -> *mut u8 {
         self.first.wrapping_add(self.slots as usize * self.stride_bytes)
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     #[must_use]
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Distance from one slot's buffer to the next, in bytes.
+    /// Returns the distance from one slot's buffer to the next, in bytes.
     #[must_use]
     pub fn stride_bytes(&self) -> usize {
         self.stride_bytes
     }
 
-    /// The buffer of a slot; valid for [`Self::stride_bytes`] bytes as long as the pool lives.
+    /// Returns the buffer of a slot, valid for [`Self::stride_bytes`] bytes as long as the pool lives.
     #[inline(always)]
     #[must_use]
     pub fn buffer(&self, slot: u32) -> *mut u8 {
@@ -131,28 +131,27 @@ impl BufferPool {
         self.first.wrapping_add(slot as usize * self.stride_bytes)
     }
 
-    /// The first `len` bytes of a slot's buffer, as memory of the caller's, who owns the slot: no I/O
-    /// is under way on it.
+    /// Returns the first `len` bytes of a slot's buffer. The caller owns the slot: no I/O is using it.
     pub(crate) fn bytes(&mut self, slot: u32, len: usize) -> &mut [u8] {
         debug_assert!(len <= self.stride_bytes);
-        // SAFETY: the slot's buffer is `stride_bytes` long, and memory of a fresh mapping is zeros.
-        // The pool is borrowed as long as the slice lives.
+        // SAFETY: the slot's buffer is `stride_bytes` long, and a new mapping reads as zeros. The pool is borrowed as
+        // long as the slice lives.
         unsafe { std::slice::from_raw_parts_mut(self.buffer(slot), len) }
     }
 
-    /// Notes that a read will leave `len` bytes of the target in a slot's buffer.
+    /// Records that a read will leave `len` bytes of the target in a slot's buffer.
     #[inline(always)]
     pub fn will_be_read_into(&mut self, slot: u32, len: u32) {
         let bytes = &mut self.read_into_bytes[slot as usize];
         *bytes = len.max(*bytes);
     }
 
-    /// Makes the buffer of a slot hold `len` bytes that neither compress nor repeat what this pool
-    /// wrote before, whatever was read into it meanwhile.
+    /// Fills a slot's buffer with `len` bytes that neither compress nor repeat what this pool wrote before, even if
+    /// data was read into it in between.
     ///
-    /// The first use of a slot fills it with random data; each later one combines it with a new
-    /// random key per 64-byte line, which leaves the data random to every compressor that compares
-    /// bytes, at the speed of memory (about 50 ns for 4 KiB).
+    /// The first use of a slot fills it with random data. Each later use XORs a new random key into each 64-byte line.
+    /// The result is still random to any compressor that compares bytes, and costs no more than memory bandwidth (about
+    /// 50 ns for 4 KiB).
     #[inline]
     pub fn renew(&mut self, slot: u32, len: usize) {
         if self.shape.is_some() {
@@ -165,20 +164,19 @@ impl BufferPool {
         debug_assert!(len <= self.stride_bytes);
         let read_into = std::mem::take(&mut self.read_into_bytes[slot as usize]) as usize;
         if read_into > 0 {
-            // SAFETY: both are `stride_bytes` long, apart, and filled; the caller owns the slot.
+            // SAFETY: both buffers are `stride_bytes` long, disjoint and filled; the caller owns the slot.
             unsafe {
                 let bytes = read_into.min(self.stride_bytes);
                 std::ptr::copy_nonoverlapping(self.pattern(), self.buffer(slot), bytes);
             }
         }
-        // What was copied from the pattern would repeat where it is not renewed whole.
+        // Data copied from the pattern would repeat unless all of it is renewed.
         let whole = len < RENEW_WHOLE_BELOW_BYTES || read_into > 0;
         let step = if whole { 64 } else { 4096 };
         let key: [u64; 8] = std::array::from_fn(|_| self.random.next_u64());
         let start = self.buffer(slot);
-        // SAFETY: the slot's buffer is `stride_bytes` long, a multiple of 4096 and so of 64, and
-        // aligned to 4096; lines below `len` rounded up to 64 lie inside it. The caller owns the
-        // slot, so no I/O is under way on it.
+        // SAFETY: the slot's buffer is aligned to 4096 and `stride_bytes` long, a multiple of 4096 and so of 64. Lines
+        // that start below `len` lie inside it. The caller owns the slot, so no I/O is using it.
         unsafe {
             let mut offset = 0;
             while offset < len {
@@ -191,8 +189,8 @@ impl BufferPool {
         }
     }
 
-    /// Makes the buffer of a slot hold `len` bytes that compress or repeat as the content asks. All of
-    /// it is made anew, at about 5 GB/s.
+    /// Fills a slot's buffer with `len` bytes that compress or repeat as `content` requires. All of them are newly
+    /// generated, at about 5 GB/s.
     #[cold]
     fn renew_shaped(&mut self, slot: u32, len: usize) {
         let Some(Shape { content, newest }) = &mut self.shape else { return };
@@ -207,8 +205,7 @@ impl BufferPool {
         };
         let zeros = content.compress_percent as usize;
         debug_assert!(len <= self.stride_bytes);
-        // SAFETY: the slot's buffer is at least `len` long; the caller owns the slot, so no I/O is
-        // under way on it.
+        // SAFETY: the slot's buffer is at least `len` long; the caller owns the slot, so no I/O is using it.
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(slot), len) };
         for chunk in bytes.chunks_mut(chunk_bytes.max(1)) {
             let (data, rest) = chunk.split_at_mut(chunk.len() * (100 - zeros) / 100);
@@ -217,7 +214,7 @@ impl BufferPool {
         }
     }
 
-    /// Fills a slot for the first time, and before the first slot the pattern.
+    /// Fills a slot for the first time. Before the first slot, fills the pattern.
     fn fill(&mut self, slot: u32) {
         if slot == 0 {
             self.fill_stretch(self.pattern());
@@ -226,13 +223,13 @@ impl BufferPool {
     }
 
     fn fill_stretch(&mut self, start: *mut u8) {
-        // SAFETY: every slot's buffer and the pattern are `stride_bytes` long; the caller owns the
-        // slot, and the pattern is the pool's.
+        // SAFETY: every slot's buffer and the pattern are `stride_bytes` long; the caller owns the slot, and the pool
+        // owns the pattern.
         let bytes = unsafe { std::slice::from_raw_parts_mut(start, self.stride_bytes) };
         self.random.fill_bytes(bytes);
     }
 
-    /// Leaves the memory mapped for good, for the case that somebody still writes to it.
+    /// Leaves the memory mapped until the process ends, in case the kernel still writes to it.
     pub(crate) fn leak(&mut self) {
         self.mapped_bytes = 0;
     }
@@ -241,7 +238,7 @@ impl BufferPool {
 impl Drop for BufferPool {
     fn drop(&mut self) {
         if self.mapped_bytes > 0 {
-            // SAFETY: the mapping made in `new`, unmapped once.
+            // SAFETY: the mapping made in `new`, unmapped only here.
             let _ = unsafe { munmap(self.base.cast(), self.mapped_bytes) };
         }
     }
@@ -256,7 +253,7 @@ mod tests {
         unsafe { std::slice::from_raw_parts(pool.buffer(slot), len) }.to_vec()
     }
 
-    /// Longest run of bytes of `b` that also occurs in `a` at a 4-byte boundary.
+    /// Returns how many 4-byte words of `b` also occur in `a`, at any offset.
     fn common_words(a: &[u8], b: &[u8]) -> usize {
         let words: std::collections::HashSet<&[u8]> = a.windows(4).collect();
         b.chunks(4).filter(|w| words.contains(w)).count()
@@ -271,7 +268,7 @@ mod tests {
         let second = bytes(&pool, 0, 4096);
         pool.renew(1, 4096);
         let other = bytes(&pool, 1, 4096);
-        // 4096 chances of one in 2³² each: a match of four bytes is luck, two are a fault.
+        // Each of 1024 words has 4093 chances of one in 2³²: one match is chance, two are a fault.
         assert!(common_words(&first, &second) < 2);
         assert!(common_words(&first, &other) < 2);
         let distinct: std::collections::HashSet<_> = second.chunks(8).collect();
@@ -284,7 +281,7 @@ mod tests {
             let content = Content { compress_percent: 75, compress_chunk_bytes, dedupe_percent: 0 };
             let mut pool = BufferPool::new(2, 4096, 7).unwrap().with_content(content);
             for slot in [0, 1, 0] {
-                // Whatever stood there is gone.
+                // Earlier content is gone.
                 pool.will_be_read_into(slot, 4096);
                 // SAFETY: the slot's buffer is 4096 long.
                 unsafe { pool.buffer(slot).write_bytes(0xff, 4096) };
@@ -298,7 +295,7 @@ mod tests {
                     assert!(chunk[random..].iter().all(|byte| *byte == 0));
                     zeros += chunk[..random].iter().filter(|byte| **byte == 0).count();
                 }
-                // One of 256 is zero by chance.
+                // One byte in 256 is zero by chance.
                 assert!(zeros < 20, "{zeros}");
             }
         }
@@ -325,7 +322,7 @@ mod tests {
         for len in [4096, 256 << 10] {
             let mut pool = BufferPool::new(1, len as u64, 7).unwrap();
             pool.renew(0, len);
-            // A read of a hole, and a write of less than what was read before the whole is written.
+            // A read of a hole, then a write of less than was read, then a write of the whole buffer.
             pool.will_be_read_into(0, len as u32);
             // SAFETY: the slot's buffer is `len` long.
             unsafe { pool.buffer(0).write_bytes(0, len) };

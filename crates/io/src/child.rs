@@ -1,5 +1,4 @@
-//! What programs that iogauge starts have in common: they end with it, and what they say is read line
-//! by line.
+//! What all programs started by iogauge have in common: they end with it, and their output is read line by line.
 
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader, Read};
@@ -9,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longer lines are truncated.
 const LONGEST_LINE: u64 = 1 << 20;
-/// More of what a program complains of is not kept.
+/// Maximum number of complaints that are kept.
 const MOST_COMPLAINTS: usize = 16;
 
-/// Makes a program one that the terminal's Ctrl-C does not reach, since that is iogauge's to pass on,
-/// and that `signal` ends where iogauge is killed.
+/// Shields a program from the terminal's Ctrl-C, which iogauge itself passes on. If iogauge is killed, the program gets
+/// `signal`.
 pub(crate) fn bind(command: &mut Command, signal: Signal) {
     command.process_group(0);
-    // SAFETY: between fork and exec it makes one system call, on numbers alone.
+    // SAFETY: between fork and exec, the closure makes one system call that takes only numbers.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(signal)).map_err(Into::into)
@@ -24,12 +23,12 @@ pub(crate) fn bind(command: &mut Command, signal: Signal) {
     }
 }
 
-/// What a program said that was no result, first things first.
+/// Lines from a program that are not results; the first of them, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Complaints(Arc<Mutex<Vec<String>>>);
 
 impl Complaints {
-    /// Keeps a line, unless it is empty or one of very many.
+    /// Keeps a line, unless it is empty or too many are kept already.
     pub(crate) fn note(&self, line: &str) {
         let line = line.trim();
         let mut complaints = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,13 +37,13 @@ impl Complaints {
         }
     }
 
-    /// The lines kept.
+    /// Returns the lines kept.
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Reads a program's output to its end.
+/// Calls `see` with each line of a program's output, until it ends.
 pub(crate) fn each_line(input: impl Read, mut see: impl FnMut(&str)) {
     let mut input = BufReader::new(input);
     let mut line = Vec::new();

@@ -1,9 +1,9 @@
-//! The clock latencies are read from: the processor's time-stamp counter where it can be trusted.
+//! The clock for latencies: the processor's time-stamp counter if it can be trusted.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`. About 25 ns.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds. Takes about 25 ns.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
@@ -19,29 +19,29 @@ struct Calibration {
     multiplier: u64,
 }
 
-/// A monotonic nanosecond clock, the same for every thread of the process.
+/// A monotonic nanosecond clock, the same for all threads of the process.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     tsc: Option<Calibration>,
 }
 
 impl Clock {
-    /// The process's clock. The first call calibrates the time-stamp counter against
-    /// `CLOCK_MONOTONIC` for 10 ms; where the counter is missing or not invariant (Intel SDM
-    /// 3B §17.17, AMD APM 2 §13.2.4), or the kernel does not trust it, `CLOCK_MONOTONIC` is used.
+    /// Returns the process's clock. The first call takes 10 ms to calibrate the time-stamp counter against
+    /// `CLOCK_MONOTONIC`. The clock is `CLOCK_MONOTONIC` if the counter is missing or not invariant (Intel SDM 3B,
+    /// 17.17; AMD APM 2, 13.2.4), or if the kernel does not trust it.
     #[must_use]
     pub fn get() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
         *CLOCK.get_or_init(|| Self { tsc: calibrate() })
     }
 
-    /// Nanoseconds now. About 8 ns from the counter.
+    /// Returns the current time in nanoseconds. Takes about 8 ns with the counter.
     #[inline(always)]
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match self.tsc {
             Some(calibration) => {
-                // The counter may lag the base by a few ticks on another processor.
+                // On another processor, the counter may lag behind the base by a few ticks.
                 let ticks = read_ticks().saturating_sub(calibration.base_ticks);
                 let scaled = u128::from(ticks) * u128::from(calibration.multiplier);
                 calibration.base_ns + (scaled >> 32) as u64
@@ -50,7 +50,7 @@ impl Clock {
         }
     }
 
-    /// `tsc` or `monotonic`.
+    /// Returns the name of the time source: `tsc` or `monotonic`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         if self.tsc.is_some() { "tsc" } else { "monotonic" }
@@ -60,8 +60,8 @@ impl Clock {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn read_ticks() -> u64 {
-    // SAFETY: every x86-64 processor has RDTSC; user mode may use it wherever `calibrate` found
-    // the kernel itself relying on it.
+    // SAFETY: every x86-64 processor has RDTSC. User mode may use it if the kernel relies on it, which `calibrate` has
+    // checked.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -77,7 +77,7 @@ fn counter_is_trusted() -> bool {
     if __cpuid(0x8000_0000).eax < 0x8000_0007 || __cpuid(0x8000_0007).edx & (1 << 8) == 0 {
         return false;
     }
-    // The kernel watches the counters of all processors and leaves `tsc` where they disagree.
+    // The kernel watches the counters of all processors and stops using `tsc` if they disagree.
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     std::fs::read_to_string(source).is_ok_and(|text| text.trim() == "tsc")
 }
@@ -87,7 +87,7 @@ fn counter_is_trusted() -> bool {
     false
 }
 
-/// Reads both clocks close together: the pair with the smallest gap of several.
+/// Reads both clocks close together: of several pairs, returns the one with the smallest gap.
 fn read_pair() -> (u64, u64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..16 {

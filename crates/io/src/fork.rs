@@ -1,23 +1,22 @@
-//! Becoming two processes.
+//! Forking this process.
 
 use rustix::process::Pid;
 use std::io;
 
-/// Makes a second process that goes on from here. Returns its id in the process that called, and `None`
-/// in the new one.
+/// Forks this process. Returns the new process's id in the calling process, and `None` in the new one.
 ///
 /// # Errors
-/// Where this process has more than one thread, or the system gives no further process.
+/// If this process has more than one thread, or the system cannot create another process.
 pub fn fork() -> io::Result<Option<Pid>> {
     let threads = std::fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {
         return Err(io::Error::other(format!("a process of {threads} threads cannot be copied")));
     }
-    // SAFETY: this thread is the only one, so no other can hold a lock or be halfway through a change in
-    // the copy: it may do whatever this process may do.
+    // SAFETY: this is the only thread, so no other thread can hold a lock or be halfway through a change in the copy.
+    // The copy may do anything that this process may do.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        // The new process sees 0, which is nobody's id.
+        // The new process gets 0, which is not a valid id.
         id => Ok(Pid::from_raw(id)),
     }
 }

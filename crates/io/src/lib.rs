@@ -1,5 +1,5 @@
-//! The storage data plane: engines, the worker loop, offsets, pacing, buffers, targets, and what
-//! the devices and the machine did meanwhile.
+//! The storage data plane: engines, the worker loop, offsets, pacing, buffers and targets, and what the devices and the
+//! machine did during a measurement.
 
 pub mod buffers;
 mod child;

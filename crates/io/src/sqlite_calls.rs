@@ -1,10 +1,9 @@
-//! Has SQLite ask before it opens or removes a file of a database.
+//! Makes SQLite ask before it opens or removes a database file.
 //!
-//! SQLite opens files by name: the database, and the log, index and journal beside it, whenever it needs one
-//! of them, and it removes them by name. Between a look at a name and that call another program can put
-//! another file there. So the calls themselves are replaced here, as SQLite provides for
-//! (<https://www.sqlite.org/c3ref/vfs.html>, `xSetSystemCall`): what was opened is judged by its descriptor
-//! before SQLite gets it, and what is removed is a file that was judged.
+//! SQLite opens and removes files by name, at any time: the database, and the log, index and journal beside it. Between
+//! a check of a name and that call, another program can put another file there. So the calls themselves are replaced
+//! here, in the way that SQLite provides (<https://www.sqlite.org/c3ref/vfs.html>, `xSetSystemCall`). An opened file is
+//! checked through its descriptor before SQLite gets it, and only a file that was checked is removed.
 
 use crate::targets::{Identity, TargetError, remove_one_of};
 use rusqlite::ffi::{SQLITE_OK, sqlite3_syscall_ptr, sqlite3_vfs, sqlite3_vfs_find};
@@ -17,23 +16,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Says whether SQLite may have an open file under a name.
+/// Returns true if SQLite may use an open file.
 pub type IsRight = fn(&File) -> bool;
-/// Says by what rule files of this name are judged; `None` for names that are left to SQLite.
+/// Returns the rule for files of this name; `None` for names that are left to SQLite.
 pub type RuleOf = fn(&Path) -> Option<IsRight>;
 
 type Open = unsafe extern "C" fn(*const c_char, c_int, c_int) -> c_int;
 type Unlink = unsafe extern "C" fn(*const c_char) -> c_int;
 
-/// How often a name is opened that comes and goes meanwhile.
+/// Number of attempts to open a file that other programs create and remove at the same time.
 const TRIES: u32 = 100;
 
 static RULE_OF: OnceLock<RuleOf> = OnceLock::new();
-/// Files that were found right, or were made for SQLite.
+/// Files that passed the check, or were created for SQLite.
 static JUDGED: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
 
-/// From now on, SQLite opens and removes files in this process only where the rule for their name agrees. To be
-/// called before the first connection; later calls change nothing. Returns false where SQLite does not allow it.
+/// Lets SQLite open and remove files in this process only if the rule for their name allows it. Call this before the
+/// first connection is opened; later calls change nothing. Returns false if SQLite does not allow it.
 #[must_use]
 pub fn judge_by(rule_of: RuleOf) -> bool {
     static IS_SET: OnceLock<bool> = OnceLock::new();
@@ -44,13 +43,14 @@ pub fn judge_by(rule_of: RuleOf) -> bool {
 }
 
 fn replace_calls() -> bool {
-    // SAFETY: a null name asks for the default VFS; it starts SQLite if need be, and is valid for the whole process.
+    // SAFETY: a null name asks for the default VFS. The call initializes SQLite if necessary, and the VFS is valid
+    // until the process ends.
     let vfs = unsafe { sqlite3_vfs_find(std::ptr::null()) };
     if vfs.is_null() {
         return false;
     }
-    // SAFETY: SQLite casts its calls back to these types before it calls them (os_unix.c: `open` takes a string
-    // and two integers, `unlink` a string), so that only the way they are kept differs.
+    // SAFETY: SQLite casts its calls back to these types before it calls them (os_unix.c: `open` takes a string and two
+    // integers, `unlink` a string). Only the type they are stored as differs.
     let (open, unlink) = unsafe {
         (
             std::mem::transmute::<Open, unsafe extern "C" fn()>(open),
@@ -62,20 +62,20 @@ fn replace_calls() -> bool {
 }
 
 fn replace(vfs: *mut sqlite3_vfs, name: &CStr, call: sqlite3_syscall_ptr) -> bool {
-    // SAFETY: `vfs` comes from SQLite and lives as long as the process. A VFS of version 3 or later has the
-    // function (`iVersion`), which copies the pointer and does not keep the name.
+    // SAFETY: `vfs` comes from SQLite and lives as long as the process. A VFS of version 3 or later (`iVersion`) has
+    // this function, which copies the pointer and does not keep the name.
     unsafe {
         (*vfs).iVersion >= 3
             && (*vfs).xSetSystemCall.is_some_and(|set| set(vfs, name.as_ptr(), call) == SQLITE_OK)
     }
 }
 
-/// As open(2), in the form that SQLite calls.
+/// open(2), with the signature that SQLite calls.
 ///
 /// # Safety
-/// `path` is a string that ends in 0.
+/// `path` must be a null-terminated string.
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let path = path_of(unsafe { CStr::from_ptr(path) });
     let flags = OFlags::from_bits_retain(flags.cast_unsigned());
     let mode = Mode::from_bits_retain(mode.cast_unsigned());
@@ -85,12 +85,12 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_i
     }
 }
 
-/// As unlink(2), in the form that SQLite calls.
+/// unlink(2), with the signature that SQLite calls.
 ///
 /// # Safety
-/// `path` is a string that ends in 0.
+/// `path` must be a null-terminated string.
 unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let path = path_of(unsafe { CStr::from_ptr(path) });
     match unlink_judged(path) {
         Ok(()) => 0,
@@ -118,13 +118,12 @@ fn open_judged(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     if flags.contains(OFlags::EXCL) {
         return open(flags).map(known);
     }
-    // What is there is opened and changed in nothing; what is not there is made, and is then ours.
+    // An existing file is opened without changing it. A missing one is created, and then belongs to this process.
     let existing = flags.difference(OFlags::CREATE | OFlags::TRUNC);
     for _ in 0..TRIES {
         let error = match open(existing | OFlags::NONBLOCK) {
             Ok(file) if is_right(&file) => return Ok(known(file)),
-            // The only error after which SQLite does not open the file for reading instead, and as root change
-            // its owner.
+            // After any other error, SQLite opens the file read-only instead and, as root, changes its owner.
             Ok(_) => return Err(Errno::ISDIR),
             Err(error) => error,
         };
@@ -139,7 +138,7 @@ fn open_judged(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     Err(Errno::AGAIN)
 }
 
-/// What has the name at this moment.
+/// Returns the identity of the file that has this name at the moment.
 fn identity_of(path: &Path) -> Option<Identity> {
     Identity::from_stat(&rustix::fs::lstat(path).ok()?)
 }
@@ -148,7 +147,7 @@ fn judged() -> MutexGuard<'static, Vec<Identity>> {
     JUDGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Remembers that a file was found right.
+/// Remembers that a file passed the check.
 fn known(file: File) -> File {
     if let Some(identity) = Identity::of(&file) {
         let mut judged = judged();
@@ -161,8 +160,8 @@ fn known(file: File) -> File {
 
 fn unlink_judged(path: &Path) -> Result<(), Errno> {
     let Some(is_right) = rule_for(path) else { return rustix::fs::unlink(path) };
-    // SQLite also removes what it never opened. What it has opened is not opened here again: to close that
-    // would take SQLite's locks on it away (fcntl(2)).
+    // SQLite also removes files that it never opened. A file that it has opened is not opened again here: closing it
+    // would release SQLite's locks on it (fcntl(2)).
     if !identity_of(path).is_some_and(|identity| judged().contains(&identity)) {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -174,7 +173,7 @@ fn unlink_judged(path: &Path) -> Result<(), Errno> {
     let mut judged = judged();
     match remove_one_of(path, &judged) {
         Ok(identity) => {
-            // The number of an inode is given again.
+            // Inode numbers are reused.
             judged.retain(|other| *other != identity);
             Ok(())
         }

@@ -1,5 +1,4 @@
-//! io_uring (io_uring(7)): rings shared with the kernel, one system call for submission and
-//! completion.
+//! io_uring (io_uring(7)): rings shared with the kernel, and one system call for both submission and completion.
 
 use super::{Engine, EngineError, Files, Io, Op, Setup};
 use crate::buffers::BufferPool;
@@ -9,21 +8,21 @@ use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opc
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Submissions prepared between two system calls at most; deeper queues take several calls.
+/// Maximum number of submissions prepared between two system calls. Larger queue depths take several calls.
 const MAX_SUBMISSIONS: u32 = 1024;
-/// Most completions the kernel keeps room for (`IORING_MAX_CQ_ENTRIES`).
+/// Maximum number of completions that the kernel keeps room for (`IORING_MAX_CQ_ENTRIES`).
 const MAX_COMPLETIONS: u32 = 65_536;
-/// Buffers are registered in stretches of this size, as slots come into use.
+/// Buffers are registered in stretches of this size when their slots are first used.
 const REGISTERED_STRETCH_BYTES: usize = 2 << 20;
 
-/// Turns between two looks whether a target completes its I/Os while they are handed over.
+/// Number of waits between two checks whether I/Os complete during submission.
 const LOOK_EVERY: u32 = 64;
 
 const GETEVENTS: u32 = 1;
 const EXT_ARG: u32 = 1 << 3;
 
-/// The parts of a ring kept apart, because each makes atomic loads anew when it is borrowed, and
-/// the registered descriptor belongs to the one submitter.
+/// The parts of a ring. They are kept apart because each borrow of a part makes its atomic loads again, and because the
+/// registered descriptor belongs to the one submitter.
 struct Ring {
     submissions: SubmissionQueue<'static, squeue::Entry>,
     completions: CompletionQueue<'static, cqueue::Entry>,
@@ -34,8 +33,7 @@ struct Ring {
 impl Ring {
     fn new(ring: IoUring) -> Self {
         let whole = Box::into_raw(Box::new(ring));
-        // SAFETY: the box is alive until `drop`, which ends the three borrows before it; nobody
-        // else sees `whole`.
+        // SAFETY: the box lives until `drop`, which ends the three borrows first; nothing else uses `whole`.
         let (submitter, submissions, completions) = unsafe { (*whole).split() };
         Self { submissions, completions, submitter, whole }
     }
@@ -47,25 +45,25 @@ pub struct Uring {
     /// `None` only inside `drop`.
     ring: Option<Ring>,
     files: Files,
-    /// Files are registered: submissions name them by index.
+    /// True if files are registered: submissions refer to them by index.
     fixed_files: bool,
     sync_flags: FsyncFlags,
     registered: Registered,
-    /// Turns until the next look; 0 as long as looks find what they look for.
+    /// Number of waits until the next check; 0 as long as the checks find that I/Os complete inline.
     look_in: u32,
     fallbacks: Vec<String>,
 }
 
-/// Buffers the kernel has pinned for this ring.
+/// Buffers that the kernel has pinned for this ring.
 #[derive(Debug, Clone, Copy)]
 struct Registered {
     base: *mut u8,
     slot_bytes: usize,
     slots_per_stretch: u32,
     slots: u32,
-    /// Slots whose buffers are registered.
+    /// Number of slots whose buffers are registered.
     below: u32,
-    /// False once the kernel refused.
+    /// False once the kernel has refused.
     possible: bool,
 }
 
@@ -90,7 +88,7 @@ fn fault(call: &'static str, source: io::Error) -> EngineError {
     EngineError { engine: "io_uring", call, source }
 }
 
-/// Builds a ring with the best flags the kernel takes.
+/// Builds a ring with the best flags that the kernel accepts.
 fn build(max_depth: u32) -> io::Result<IoUring> {
     let entries = max_depth.min(MAX_SUBMISSIONS).next_power_of_two();
     let completions = (max_depth.min(MAX_COMPLETIONS) * 2)
@@ -101,10 +99,10 @@ fn build(max_depth: u32) -> io::Result<IoUring> {
         builder.setup_cqsize(completions);
         builder
     };
-    // One thread submits and reaps, at every turn: completions need not interrupt it (5.19), and
-    // submissions need no indirection (6.6). DEFER_TASKRUN, which would do as well where reads
-    // complete inline, wakes the thread for each completion of a real device: a fifth more
-    // processor time per I/O at depth 32, and fewer I/Os.
+    // One thread submits and reaps in every turn. So completions need not interrupt it (since Linux 5.19), and
+    // submissions need no indirection (since 6.6). DEFER_TASKRUN would do as well if reads complete inline. With a real
+    // device, however, it wakes the thread for each completion: at queue depth 32 that costs a fifth more processor
+    // time per I/O, and IOPS are lower.
     let mut best = base();
     best.setup_single_issuer().setup_coop_taskrun().setup_no_sqarray();
     let mut good = base();
@@ -117,25 +115,25 @@ fn build(max_depth: u32) -> io::Result<IoUring> {
         .or_else(|_| base().build(entries))
 }
 
-/// Tries whether a ring can be had.
+/// Tests whether a ring can be created.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub(super) fn probe() -> Result<(), EngineError> {
     build(1).map(drop).map_err(|e| fault("io_uring_setup", e))
 }
 
 impl Uring {
-    /// A ring over these files, with the pool's buffers registered as they come into use. To be
-    /// made on the thread that uses it.
+    /// Creates a ring for these files. Registers the pool's buffers when their slots are first used. Call this on the
+    /// thread that uses the ring.
     ///
     /// # Errors
-    /// Where the kernel has or allows no io_uring (`/proc/sys/kernel/io_uring_disabled`, seccomp).
+    /// If the kernel has no io_uring or does not allow it (`/proc/sys/kernel/io_uring_disabled`, seccomp).
     pub fn new(setup: &Setup, pool: &BufferPool) -> Result<Self, EngineError> {
         let ring = build(setup.max_depth).map_err(|e| fault("io_uring_setup", e))?;
         let mut ring = Ring::new(ring);
         let mut fallbacks = Vec::new();
-        // Kernels before 5.18 lack it; the plain descriptor costs a look-up per call.
+        // Not available before Linux 5.18. The plain descriptor costs a lookup per call.
         let _ = ring.submitter.register_ring_fd();
         let descriptors: Vec<i32> = setup.files.iter().map(AsRawFd::as_raw_fd).collect();
         let fixed_files = match ring.submitter.register_files(&descriptors) {
@@ -215,9 +213,9 @@ impl Uring {
         entry.user_data(u64::from(io.slot))
     }
 
-    /// Hands over without waiting, where that may do: true where enough has completed meanwhile.
-    /// A call that need not wait is a tenth cheaper where reads complete inline; elsewhere the
-    /// second call costs what one in [`LOOK_EVERY`] turns costs.
+    /// Submits without waiting, if such a call may be enough. Returns true if at least `wait` I/Os have completed. If
+    /// reads complete inline, a call without waiting is a tenth cheaper. Otherwise a second call is needed, but only
+    /// once in [`LOOK_EVERY`] waits.
     #[inline(always)]
     fn completed_inline(&mut self, wait: u32) -> bool {
         if self.look_in > 0 {
@@ -227,7 +225,7 @@ impl Uring {
         let ring = self.ring();
         ring.submissions.sync();
         let pending = ring.submissions.len() as u32;
-        // SAFETY: as in `call`. A fault shows again there.
+        // SAFETY: as in `call`. An error occurs there again.
         let _ = unsafe { ring.submitter.enter::<libc::sigset_t>(pending, 0, 0, None) };
         ring.completions.sync();
         let enough = ring.completions.len() >= wait as usize;
@@ -237,7 +235,7 @@ impl Uring {
         enough
     }
 
-    /// Hands over and waits once. What the kernel did not take stays queued for the next call.
+    /// Submits and waits once. Submissions that the kernel did not accept stay queued for the next call.
     #[inline(always)]
     fn call(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
         let ring = self.ring();
@@ -262,7 +260,7 @@ impl Uring {
         match result {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // A signal, a time-out, or a completion queue that is to be emptied first.
+                // A signal, a timeout, or a completion queue that must be emptied first.
                 Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(fault("io_uring_enter", error)),
             },
@@ -271,7 +269,7 @@ impl Uring {
 }
 
 impl Engine for Uring {
-    // Closing a ring cancels what can be cancelled and does not wait for the rest.
+    // Closing a ring cancels what can be canceled and does not wait for the rest.
     const IO_OUTLIVES_ENGINE: bool = true;
     const SLEEPS_BETWEEN_IOS: bool = true;
 
@@ -279,9 +277,9 @@ impl Engine for Uring {
     fn queue(&mut self, io: Io) {
         let entry = self.entry(&io);
         let ring = self.ring();
-        // SAFETY: the entry's buffer stays valid until completion, as the worker promises.
+        // SAFETY: the worker guarantees that the entry's buffer stays valid until completion.
         while unsafe { ring.submissions.push(&entry) }.is_err() {
-            // The queue is full: hand over without waiting. A fault shows again in `enter`.
+            // The queue is full: submit without waiting. An error occurs again in `enter`.
             ring.submissions.sync();
             if ring.submissions.is_full() {
                 let _ = ring.submitter.submit();
@@ -292,7 +290,7 @@ impl Engine for Uring {
 
     #[inline(always)]
     fn enter(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
-        // A time-out without anything to wait for would not sleep.
+        // With nothing to wait for, the call would not sleep until the timeout.
         let wait = if timeout_ns.is_some() { wait.max(1) } else { wait };
         if wait > 0 && timeout_ns.is_none() && self.completed_inline(wait) {
             return Ok(());
@@ -307,7 +305,7 @@ impl Engine for Uring {
         for completion in ring.completions.by_ref().take(max as usize) {
             sink(completion.user_data() as u32, completion.result());
         }
-        // Without this the kernel sees no progress and the next wait returns early.
+        // Otherwise the kernel does not see what was reaped, and the next wait returns early.
         ring.completions.sync();
     }
 
@@ -326,8 +324,8 @@ impl Engine for Uring {
                 iov_len: count as usize * slot_bytes,
             };
             let stretch = below / slots_per_stretch;
-            // SAFETY: the stretch lies inside the pool, which outlives the ring: the worker drops
-            // its engine first.
+            // SAFETY: the stretch lies inside the pool, which outlives the ring because the worker drops its engine
+            // first.
             let result =
                 unsafe { self.ring().submitter.register_buffers_update(stretch, &[iovec], None) };
             match result {

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// `struct iocb` of `<linux/aio_abi.h>`, little-endian order of its first two words.
+/// `struct iocb` of `<linux/aio_abi.h>`, with `key` and `rw_flags` in little-endian order.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Iocb {
@@ -47,17 +47,17 @@ pub struct Libaio {
     context: libc::c_ulong,
     /// One per slot; the kernel copies them on submission.
     blocks: Vec<Iocb>,
-    /// Pointers to the blocks queued.
+    /// Pointers to the queued blocks.
     queued: Vec<*mut Iocb>,
     events: Vec<IoEvent>,
-    /// Events gathered and not yet reaped: `events[next..ready]`.
+    /// Events that are not reaped yet: `events[next..ready]`.
     next: usize,
     ready: usize,
     outstanding: u32,
 }
 
-// SAFETY: the pointers in `queued` lead into `blocks`, which moves with the struct as a heap
-// allocation; the AIO context belongs to the process.
+// SAFETY: the pointers in `queued` point into `blocks`, a heap allocation that stays in place when the struct moves.
+// The AIO context belongs to the process.
 unsafe impl Send for Libaio {}
 
 fn fault(call: &'static str, errno: i32) -> EngineError {
@@ -69,14 +69,14 @@ fn errno() -> i32 {
 }
 
 impl Libaio {
-    /// An engine over these files.
+    /// Creates an engine for these files.
     ///
     /// # Errors
-    /// Where the kernel allows no context of this depth (`/proc/sys/fs/aio-max-nr`).
+    /// If the kernel allows no context of this queue depth (`/proc/sys/fs/aio-max-nr`).
     pub fn new(setup: &Setup) -> Result<Self, EngineError> {
         let queue_depth = setup.max_depth as usize;
         let mut context: libc::c_ulong = 0;
-        // SAFETY: io_setup writes the context's handle to the variable it is given.
+        // SAFETY: io_setup writes the context's handle to the given variable.
         let done = unsafe { libc::syscall(libc::SYS_io_setup, setup.max_depth, &raw mut context) };
         if done < 0 {
             return Err(fault("io_setup", errno()));
@@ -97,8 +97,8 @@ impl Libaio {
 
     fn submit(&mut self) -> Result<(), EngineError> {
         while !self.queued.is_empty() {
-            // SAFETY: the pointers lead to control blocks of this engine, whose buffers the worker
-            // keeps valid until completion.
+            // SAFETY: the pointers point to control blocks of this engine, whose buffers the worker keeps valid until
+            // completion.
             let taken = unsafe {
                 libc::syscall(
                     libc::SYS_io_submit,
@@ -114,12 +114,12 @@ impl Libaio {
             }
             match errno() {
                 libc::EINTR => {}
-                // Out of requests for the moment: completions make room.
+                // No request is free at the moment; completions free some.
                 libc::EAGAIN if self.outstanding > 0 => return Ok(()),
-                // The first control block is refused: its I/O has failed, the others may go on.
+                // The kernel refused the first control block: its I/O has failed, the others may go on.
                 error => {
                     let block = self.queued.remove(0);
-                    // SAFETY: the pointer leads to a control block of this engine.
+                    // SAFETY: the pointer points to a control block of this engine.
                     let data = unsafe { (*block).data };
                     let event = IoEvent { data, result: -i64::from(error), ..IoEvent::default() };
                     self.compact();
@@ -132,7 +132,7 @@ impl Libaio {
         Ok(())
     }
 
-    /// Moves events not yet reaped to the front, so that there is room behind them.
+    /// Moves events that are not reaped yet to the front, which leaves room behind them.
     fn compact(&mut self) {
         self.events.copy_within(self.next..self.ready, 0);
         self.ready -= self.next;
@@ -167,8 +167,8 @@ impl Engine for Libaio {
         self.compact();
         self.submit()?;
         if self.ready > 0 && self.ready >= wait as usize {
-            // Gives back what is gathered before it asks for more: a worker that takes I/Os one by one then needs
-            // no system call for each.
+            // Return the events collected before asking for more: a worker that takes I/Os one at a time then needs no
+            // system call for each of them.
             return Ok(());
         }
         let gathered = self.ready as u32;
@@ -191,8 +191,7 @@ impl Engine for Libaio {
             None => std::ptr::null_mut(),
         };
         let room = self.events.len() - self.ready;
-        // SAFETY: `room` events behind `ready` belong to this engine; the time-out outlives the
-        // call.
+        // SAFETY: the `room` events after `ready` belong to this engine; the timeout outlives the call.
         let got = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -234,7 +233,7 @@ impl Engine for Libaio {
 
 impl Drop for Libaio {
     fn drop(&mut self) {
-        // SAFETY: the context made in `new`, destroyed once; this waits for what is outstanding.
+        // SAFETY: the context made in `new`, destroyed only here. The call waits for outstanding I/Os.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

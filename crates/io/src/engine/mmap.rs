@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 thread_local! {
-    /// Stretch being copied, and whether a page of it could not be had.
+    /// Start and end of the address range being copied. `FAILED` is set if a page of it cannot be accessed.
     static COPYING: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     static FAILED: Cell<bool> = const { Cell::new(false) };
 }
@@ -24,24 +24,23 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a file whole.
+    /// Maps a whole file.
     fn new(file: &std::os::fd::OwnedFd, setup: &Setup) -> Result<Self, EngineError> {
         let len = length(file).map_err(|e| fault("lseek", e))? as usize;
         let protection =
             if setup.writes { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: a mapping at an address of the kernel's choice; other writers of the file may
-        // change what is read, which a benchmark does not mind.
+        // SAFETY: a mapping at an address that the kernel chooses. Other writers of the file may change what is read,
+        // which does not matter to a benchmark.
         let base =
             unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }
                 .map_err(|e| fault("mmap", e))?;
         let advice = if setup.random { Advice::Random } else { Advice::Sequential };
-        // SAFETY: the mapping made above. Advice may be refused without harm.
+        // SAFETY: the mapping made above. The kernel may ignore the advice without harm.
         let _ = unsafe { madvise(base, len, advice) };
         Ok(Self { base: base.cast(), len, protection })
     }
 
-    /// Puts the file back where the handler put empty pages, so that the next access fails or
-    /// succeeds by what the file has.
+    /// Maps the file again where the handler put empty pages, so that the next access uses the file's own pages.
     fn restore(&self, file: &std::os::fd::OwnedFd, offset: usize, len: usize) {
         let page = page_bytes();
         let start = offset - offset % page;
@@ -57,12 +56,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new`, unmapped once.
+        // SAFETY: mapped in `new`, unmapped only here.
         let _ = unsafe { munmap(self.base.cast(), self.len) };
     }
 }
 
-/// Size of a page; safe to ask in a signal handler.
+/// Returns the size of a page. A signal handler may call this.
 fn page_bytes() -> usize {
     rustix::param::page_size()
 }
@@ -77,24 +76,24 @@ pub struct Mmap {
     done: Option<(u32, i32)>,
 }
 
-// SAFETY: the mappings belong to the engine alone.
+// SAFETY: the mappings belong only to the engine.
 unsafe impl Send for Mmap {}
 
 fn fault(call: &'static str, source: rustix::io::Errno) -> EngineError {
     EngineError { engine: "mmap", call, source: io::Error::from(source) }
 }
 
-/// Length of a file or block device.
+/// Returns the length of a file or block device.
 fn length(file: &std::os::fd::OwnedFd) -> rustix::io::Result<u64> {
     let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
     Ok(end)
 }
 
 impl Mmap {
-    /// Maps each file whole.
+    /// Maps each file as a whole.
     ///
     /// # Errors
-    /// Where a file cannot be mapped.
+    /// If a file cannot be mapped.
     pub fn new(setup: &Setup) -> Result<Self, EngineError> {
         handle_bus_errors()?;
         let mappings =
@@ -106,7 +105,7 @@ impl Mmap {
     fn perform(&mut self, io: &Io) -> i32 {
         let mapping = &self.mappings[io.file as usize];
         if io.op == Op::Sync {
-            // SAFETY: the whole mapping, alive as long as the engine.
+            // SAFETY: the whole mapping, which lives as long as the engine.
             let result = unsafe { msync(mapping.base.cast(), mapping.len, MsyncFlags::SYNC) };
             let result = result.and_then(|()| rustix::fs::fdatasync(&self.files[io.file as usize]));
             return result.map_or_else(|e| -e.raw_os_error(), |()| 0);
@@ -114,14 +113,13 @@ impl Mmap {
         let room = (mapping.len as u64).saturating_sub(io.offset_bytes);
         let len = u64::from(io.len).min(room) as usize;
         let offset = io.offset_bytes.min(mapping.len as u64) as usize;
-        // SAFETY: `offset + len` lies inside the mapping; the worker keeps the buffer valid for
-        // the I/O's length. A page that cannot be had raises SIGBUS, which the handler turns into
-        // a flag.
+        // SAFETY: `offset + len` lies inside the mapping, and the worker keeps the buffer valid for the I/O's length. A
+        // page that cannot be accessed raises SIGBUS, which the handler turns into a flag.
         unsafe {
             let place = mapping.base.add(offset);
             FAILED.set(false);
             COPYING.set((place as usize, place as usize + len));
-            // The handler reads and writes behind the compiler's back, on this thread.
+            // The handler reads and writes these on the same thread, which the compiler does not see.
             compiler_fence(Ordering::SeqCst);
             match io.op {
                 Op::Read => std::ptr::copy_nonoverlapping(place, io.buffer, len),
@@ -173,16 +171,16 @@ impl Engine for Mmap {
     fn grow(&mut self, _slots: u32) {}
 }
 
-/// Installs the handler once. A failed read of a mapped page raises SIGBUS; the handler puts an
-/// empty page in its place, so that the copy goes on, and marks the I/O as failed.
+/// Installs the handler once. A failed read of a mapped page raises SIGBUS. The handler puts an empty page in its
+/// place, so that the copy continues, and marks the I/O as failed.
 fn handle_bus_errors() -> Result<(), EngineError> {
-    /// Errno of the attempt; 0 where the handler stands.
+    /// Error number of the attempt; 0 if the handler is installed.
     static INSTALLED: OnceLock<i32> = OnceLock::new();
     let errno = *INSTALLED.get_or_init(|| {
-        // Asked for once outside the handler, which finds it remembered.
+        // The first call caches the size, so that the handler only reads it.
         let _ = page_bytes();
-        // SAFETY: a zeroed sigaction is a valid one; the handler is async-signal-safe: it touches
-        // only thread-locals that need no initialisation, and calls mmap.
+        // SAFETY: a zeroed sigaction is valid. The handler is async-signal-safe: it uses only thread-locals that need
+        // no initialization, and calls mmap.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_bus_error as *const () as usize;
@@ -203,9 +201,9 @@ extern "C" fn on_bus_error(_signal: c_int, info: *mut libc::siginfo_t, _context:
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler.
     let address = unsafe { (*info).si_addr() } as usize;
     let (start, end) = COPYING.get();
-    // SAFETY: the page replaced lies in a mapping of this engine, for the address is inside the
-    // stretch this thread is copying. Anything else is a fault of the program: the default action
-    // comes back, and the instruction raises the signal again.
+    // SAFETY: the address is inside the range that this thread is copying, so the page replaced belongs to a mapping of
+    // this engine. Any other address is a bug in the program: the default action is restored, and the instruction
+    // raises the signal again.
     unsafe {
         if !(start..end).contains(&address) {
             libc::signal(libc::SIGBUS, libc::SIG_DFL);

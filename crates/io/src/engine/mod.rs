@@ -1,4 +1,4 @@
-//! What carries I/O to a target. One file each; [`ENGINES`] is their table.
+//! Engines, which perform I/O on a target. Each has its own file and a row in [`ENGINES`].
 
 pub mod io_uring;
 pub mod libaio;
@@ -12,15 +12,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// What is known of an engine before it is used.
+/// Properties of an engine, known before it is used.
 #[derive(Debug)]
 pub struct EngineInfo {
     pub kind: EngineKind,
-    /// Its word, as in fio's `ioengine`.
+    /// Name, as in fio's `ioengine`.
     pub name: &'static str,
-    /// True where what was written can be read back.
+    /// True if written data can be read back.
     pub stores: bool,
-    /// True where the page cache cannot be gone around.
+    /// True if the page cache cannot be bypassed.
     pub always_buffered: bool,
     /// One line for the help.
     pub about: &'static str,
@@ -72,23 +72,23 @@ pub const ENGINES: &[EngineInfo] = &[
     },
 ];
 
-/// The table row of an engine.
+/// Returns the table row of an engine.
 #[must_use]
 pub fn info(kind: EngineKind) -> &'static EngineInfo {
-    // A test walks every kind; the first row stands in for none.
+    // A test checks that every kind has a row; the first row is only a fallback.
     ENGINES.iter().find(|e| e.kind == kind).unwrap_or(&ENGINES[0])
 }
 
-/// True where a load goes past the page cache: it asks for that, and its engine can.
+/// Returns true if a load bypasses the page cache: it asks for that, and its engine can.
 #[must_use]
 pub fn is_direct(load: &Load) -> bool {
     load.direct && !info(load.engine).always_buffered
 }
 
-/// Tries whether the kernel lets this process use an engine.
+/// Tests whether the kernel lets this process use an engine.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
     let setup = Setup {
         files: Files::default(),
@@ -104,76 +104,73 @@ pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
     }
 }
 
-/// What an I/O does.
+/// Kind of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// Moves data from the target.
+    /// Reads data from the target.
     Read = 0,
-    /// Moves data to the target.
+    /// Writes data to the target.
     Write = 1,
     /// Makes earlier writes durable.
     Sync = 2,
 }
 
-/// One I/O as an engine takes it.
+/// One I/O, as passed to an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Io {
-    /// Slot of the worker, given back on completion.
+    /// Slot of the worker, returned with the completion.
     pub slot: u32,
     pub op: Op,
-    /// File of the engine, from 0.
+    /// Index of the engine's file, from 0.
     pub file: u32,
-    /// Byte offset.
     pub offset_bytes: u64,
-    /// Bytes to move.
+    /// Number of bytes to read or write.
     pub len: u32,
-    /// Where the data is or goes; valid for `len` bytes until completion.
+    /// Data buffer; valid for `len` bytes until completion.
     pub buffer: *mut u8,
 }
 
-/// A fault of an engine itself, not of a single I/O.
+/// Failure of an engine itself, not of a single I/O.
 #[derive(Debug, thiserror::Error)]
 #[error("{engine}: {call} failed: {source}")]
 pub struct EngineError {
-    /// Engine it happened in.
+    /// The engine that failed.
     pub engine: &'static str,
-    /// System call or step.
+    /// System call or step that failed.
     pub call: &'static str,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 
-/// What a worker needs of an engine. The worker is generic over it, so every call is inlined.
+/// What a worker needs of an engine. The worker is generic over it, so that every call is inlined.
 pub trait Engine {
-    /// True where the kernel may go on using buffers after the engine was dropped with I/Os
-    /// outstanding.
+    /// True if the kernel may still use buffers after the engine was dropped with I/Os outstanding.
     const IO_OUTLIVES_ENGINE: bool = false;
 
-    /// Whether the thread sleeps while it waits for one of several I/Os, in real time: then the processor time
-    /// it uses shows whether the device is the slower side.
+    /// True if the thread sleeps in real time while it waits for one of several I/Os. Then the processor time it uses
+    /// shows whether the device is the bottleneck.
     const SLEEPS_BETWEEN_IOS: bool = false;
 
-    /// Prepares an I/O; [`Self::enter`] hands it over.
+    /// Prepares an I/O; [`Self::enter`] submits it.
     fn queue(&mut self, io: Io);
 
-    /// Hands over what is queued and waits until `wait` completions are there, the time-out has
-    /// passed, or a signal came. With `wait` 0 it does not wait, unless a time-out is given and
-    /// nothing is outstanding.
+    /// Submits the queued I/Os and waits until `wait` completions are available, the timeout has passed, or a signal
+    /// arrived. With `wait` 0 it does not wait, unless a timeout is given and nothing is outstanding.
     ///
     /// # Errors
-    /// Where the engine itself fails; a failed I/O is a completion.
+    /// If the engine itself fails. A failed I/O is a completion.
     fn enter(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError>;
 
-    /// Gives up to `max` completions to `sink`: the slot, and bytes moved or a negative errno.
+    /// Passes up to `max` completions to `sink`: the slot, and the number of bytes moved or a negative errno.
     fn reap(&mut self, max: u32, sink: impl FnMut(u32, i32));
 
-    /// The engine's clock, in nanoseconds.
+    /// Returns the time of the engine's clock, in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// Tells that slots below `slots` will be used, so that what they need can be registered.
+    /// Announces that slots below `slots` will be used, so that the engine can register what they need.
     fn grow(&mut self, slots: u32);
 
-    /// What had to be given up to run here, for a caveat.
+    /// Returns which features had to be given up on this system, for a caveat.
     fn fallbacks(&self) -> Vec<String> {
         Vec::new()
     }
@@ -182,22 +179,22 @@ pub trait Engine {
 /// Files of a worker's engine, in order of the target's parts.
 pub type Files = Arc<Vec<OwnedFd>>;
 
-/// What an engine is made from.
+/// Parameters of an engine.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Files by part.
+    /// Files, in order of the target's parts.
     pub files: Files,
-    /// Most I/Os that will ever be outstanding.
+    /// Maximum number of outstanding I/Os.
     pub max_depth: u32,
-    /// True where accesses will be in random order (advice for the page cache).
+    /// True if accesses are in random order (advice for the page cache).
     pub random: bool,
-    /// True where the load writes.
+    /// True if the load writes.
     pub writes: bool,
-    /// True where a sync is an `fdatasync`: metadata that nobody needs to read the data stays behind.
+    /// True if a sync is an `fdatasync`, which leaves out metadata that is not needed to read the data.
     pub syncs_data_only: bool,
 }
 
-/// Sleeps, but not through signals.
+/// Sleeps. A signal ends the sleep early.
 pub(crate) fn sleep_ns(ns: u64) {
     let request = rustix::time::Timespec {
         tv_sec: (ns / 1_000_000_000) as i64,

@@ -1,9 +1,9 @@
-//! Accounts for every I/O and issues none: the cost of the tool itself.
+//! Completes I/Os without issuing them, to measure the overhead of the tool itself.
 
 use super::{Engine, EngineError, Io, sleep_ns};
 use crate::clock::Clock;
 
-/// Completes at once what it is given.
+/// Completes every I/O at once.
 #[derive(Debug)]
 pub struct Null {
     clock: Clock,
@@ -12,7 +12,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// An engine for `max_depth` I/Os outstanding.
+    /// Creates an engine for up to `max_depth` outstanding I/Os.
     #[must_use]
     pub fn new(max_depth: u32) -> Self {
         Self { clock: Clock::get(), queued: Vec::with_capacity(max_depth as usize), ready: 0 }

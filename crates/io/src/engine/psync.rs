@@ -1,4 +1,4 @@
-//! One blocking `pread` or `pwrite` at a time; depth takes a thread for each I/O.
+//! One blocking `pread` or `pwrite` at a time. A queue depth of n needs n threads.
 
 use super::{Engine, EngineError, Files, Io, Op, Setup, sleep_ns};
 use crate::clock::Clock;
@@ -15,7 +15,7 @@ pub struct Psync {
 }
 
 impl Psync {
-    /// An engine over these files.
+    /// Creates an engine for these files.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         Self {
@@ -44,8 +44,8 @@ impl Engine for Psync {
             return Ok(());
         };
         let file = &self.files[io.file as usize];
-        // SAFETY: the worker keeps the slot's buffer valid and untouched until the completion is
-        // reaped, and this call is over before.
+        // SAFETY: the worker keeps the slot's buffer valid and untouched until the completion is reaped, and this call
+        // ends before that.
         let data = unsafe { std::slice::from_raw_parts_mut(io.buffer, io.len as usize) };
         let result = match io.op {
             Op::Read => pread(file, data, io.offset_bytes),

@@ -1,4 +1,4 @@
-//! The simulated device as an engine: virtual time, the same results for the same seeds.
+//! The simulated device as an engine: virtual time, and the same results for the same seeds.
 
 use super::{Engine, EngineError, Io, Op};
 use crate::machine::QueueReading;
@@ -7,24 +7,24 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// A device shared by the workers of a step, with what is due to each of them.
+/// A device shared by the workers of a step, with the completions due to each of them.
 #[derive(Debug)]
 pub struct World {
     device: Device,
-    /// Where the device goes in the end.
+    /// Where the device is put back.
     slot: Option<DeviceSlot>,
     due: Vec<VecDeque<(u32, i32)>>,
 }
 
 impl World {
-    /// A world around a device of its own, at virtual time 0.
+    /// Creates a world around a new device, at virtual time 0.
     #[must_use]
     pub fn new(spec: SimSpec) -> Rc<RefCell<Self>> {
         Self::around(Device::new(spec), None)
     }
 
-    /// A world around the device of a slot, which goes back there with the world's end; `None`
-    /// where another world has it.
+    /// Creates a world around the device of a slot and puts it back when the world is dropped. Returns `None` if
+    /// another world has the device.
     #[must_use]
     pub fn of(slot: &DeviceSlot) -> Option<Rc<RefCell<Self>>> {
         slot.take().map(|device| Self::around(device, Some(slot.clone())))
@@ -34,25 +34,25 @@ impl World {
         Rc::new(RefCell::new(Self { device, slot, due: Vec::new() }))
     }
 
-    /// Virtual time, in nanoseconds.
+    /// Returns the virtual time, in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.device.now_ns()
     }
 
-    /// What the queue of the device held so far, and how much it takes; `None` where it takes everything.
+    /// Returns how full the device's queue has been, and its size; `None` if the queue is unlimited.
     #[must_use]
     pub fn queue(&self) -> Option<(QueueReading, u32)> {
         Some((self.device.queue(), self.device.spec().queue?))
     }
 
-    /// Moves the clock to the next completion, or to `bound_ns` where there is none before, and
-    /// deals out what completes then. Returns the workers that have something due, in order.
+    /// Moves the clock to the next completion, or to `bound_ns` if there is none before it, and hands out the
+    /// completions of that instant. Returns the workers that got some, in order.
     pub fn advance(&mut self, bound_ns: u64) -> Vec<u32> {
         let at_ns = self.device.next_completion(bound_ns).unwrap_or(bound_ns);
         self.device.set_now(at_ns);
         let mut owners = Vec::new();
-        // Each take may reveal another completion of the same instant behind internal events.
+        // Taking a completion may reveal another one at the same instant, behind internal events.
         while self.device.next_completion(at_ns).is_some() {
             let Some(done) = self.device.take() else { break };
             self.due[done.owner as usize].push_back((done.slot, done.result));
@@ -63,13 +63,13 @@ impl World {
         owners
     }
 
-    /// Completions a worker has not taken yet.
+    /// Returns the number of completions that a worker has not taken yet.
     #[must_use]
     pub fn due(&self, owner: u32) -> u32 {
         self.due[owner as usize].len() as u32
     }
 
-    /// Lets time pass while nothing is due before `until_ns`.
+    /// Moves the clock to `until_ns`, if nothing completes before.
     pub fn advance_idle(&mut self, until_ns: u64) {
         if self.device.next_completion(until_ns).is_none() {
             self.device.set_now(until_ns);
@@ -83,7 +83,7 @@ impl World {
     }
 
     fn recall(&self, io: &Io) {
-        // SAFETY: as in `keep`; no other reference to the buffer exists while the I/O is under way.
+        // SAFETY: as in `keep`; no other reference to the buffer exists while the I/O is outstanding.
         let data = unsafe { std::slice::from_raw_parts_mut(io.buffer, io.len as usize) };
         self.device.pages.read(io.file, io.offset_bytes, data);
     }
@@ -106,7 +106,7 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// Joins a world.
+    /// Joins a world as its next worker.
     #[must_use]
     pub fn new(world: Rc<RefCell<World>>) -> Self {
         let mut inner = world.borrow_mut();
@@ -136,7 +136,7 @@ impl Engine for Sim {
         }
     }
 
-    /// Nothing waits here: the pool of virtual time moves the clock.
+    /// Does not wait: the worker pool for virtual time moves the clock.
     fn enter(&mut self, _wait: u32, _timeout_ns: Option<u64>) -> Result<(), EngineError> {
         Ok(())
     }

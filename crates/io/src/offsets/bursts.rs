@@ -1,25 +1,25 @@
-//! Several I/Os for each random offset: fio's number behind `rw`.
+//! Several I/Os for each random offset: the number that fio's `rw` takes.
 
 use super::Order;
 use iogauge_model::load::Modifier;
 use std::cell::Cell;
 
-/// Random offsets of one worker, each with several I/Os from there on or at the same place.
+/// Random offsets of one worker, with several I/Os each: sequential ones from there, or all at the same offset.
 #[derive(Debug)]
 pub(super) struct Bursts {
-    /// How offsets are drawn.
+    /// Order in which the offsets are drawn.
     starts: Order,
-    /// I/Os for each.
+    /// I/Os per offset.
     ios: u32,
     identical: bool,
-    /// I/Os of the present burst still to come.
+    /// Remaining I/Os of the current burst.
     left: Cell<u32>,
-    /// Where the next read and the next write of it go; `None` before the first.
+    /// Block of the next read and of the next write; `None` before the first.
     next: [Cell<Option<u64>>; 2],
 }
 
 impl Bursts {
-    /// The order that a modifier makes of one.
+    /// Returns `starts` as changed by a modifier.
     pub(super) fn wrap(starts: Order, modifier: Modifier) -> Order {
         let (ios, identical) = match modifier {
             Modifier::Sequential(ios) => (ios, false),
@@ -30,8 +30,8 @@ impl Bursts {
         Order::Bursts(Box::new(Self { starts, ios, identical, left, next }))
     }
 
-    /// Block of the next I/O of `span` blocks among so many. A burst goes on in each direction where
-    /// that direction stands, and at the end of the target somewhere else.
+    /// Returns the first block of the next I/O, which covers `span` of `blocks` blocks. Within a burst, each direction
+    /// continues after its own last I/O. At the end of the target, it draws a new offset.
     pub(super) fn next(
         &self,
         span: u64,

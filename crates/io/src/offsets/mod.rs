@@ -1,4 +1,4 @@
-//! Where the next I/O goes: offsets of every pattern over one or several parts of a target.
+//! Offsets of I/Os: every pattern, over one or several parts of a target.
 
 mod bursts;
 mod permutation;
@@ -15,16 +15,15 @@ use rand_core::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A stretch of one part of the target that a load may touch.
+/// The range of one part of the target that a load may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte, from the beginning of the file or device.
+    /// First byte, from the start of the file or device.
     pub base_bytes: u64,
-    /// Length.
     pub size_bytes: u64,
 }
 
-/// Why a load has nowhere to go.
+/// Why there is no room for a load.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OffsetError {
     #[error(
@@ -34,8 +33,8 @@ pub enum OffsetError {
     NoRoom { size_bytes: u64, offset_bytes: u64, block_bytes: u64 },
 }
 
-/// Positions that workers of one job share: the sequential position of each direction, and how far
-/// a coverage pass has come.
+/// Positions shared by the workers of one job: the sequential position of each direction, and the progress of a
+/// coverage pass.
 #[derive(Debug, Default)]
 pub struct SharedPosition {
     read: AtomicU64,
@@ -43,12 +42,12 @@ pub struct SharedPosition {
     covered: AtomicU64,
 }
 
-/// IoPlace of one I/O.
+/// Place of one I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPlace {
-    /// Part of the target, from 0.
+    /// Index of the target's part, from 0.
     pub part: u32,
-    /// Byte offset in that part's file or device.
+    /// Byte offset in the file or device of that part.
     pub offset_bytes: u64,
 }
 
@@ -58,7 +57,7 @@ enum Order {
     Sequential {
         lane: Lane,
     },
-    /// Sequential with so many blocks left out behind each I/O, or gone back.
+    /// Sequential, but skips this many blocks after each I/O. A negative number goes back.
     Skipping {
         lane: Lane,
         skip: i64,
@@ -81,7 +80,7 @@ enum Order {
     Zoned(Vec<ZoneBlocks>),
 }
 
-/// The stretch of blocks one sequential stream runs through.
+/// The range of blocks that one sequential stream covers.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
     first: u64,
@@ -90,39 +89,38 @@ struct Lane {
 
 #[derive(Debug)]
 struct ZoneBlocks {
-    /// Draws below this (of 0..1) that lie above the zone before's go here.
+    /// Draws from 0..1 below this go here, unless they are below that of the previous zone.
     access_below: f64,
     first: u64,
     blocks: u64,
 }
 
-/// Draws places for one worker. Offsets are multiples of the alignment (the smallest block size,
-/// where the load has no other) from the beginning of each part, and no I/O reaches beyond the end
-/// of its part.
+/// Draws places for one worker. Offsets are multiples of the alignment from the start of each part. By default, the
+/// alignment is the smallest block size. No I/O extends beyond the end of its part.
 #[derive(Debug)]
 pub struct OffsetSource {
     parts: Vec<Extent>,
-    /// Aligned offsets of each part that have room for the smallest I/O; below they are called
-    /// blocks, which they are where the smallest I/O is as large as the alignment.
+    /// Number of aligned offsets in each part at which the smallest I/O fits. The code calls these blocks. They are
+    /// blocks if the smallest I/O is as large as the alignment.
     part_blocks: Vec<u64>,
-    /// First block number of each part, and the total behind the last.
+    /// First block number of each part, then the total number of blocks.
     first_block: Vec<u64>,
     alignment_bytes: u64,
-    /// Smallest I/O; in sequential streams the alignment.
+    /// Size of the smallest I/O; for sequential streams, the alignment.
     least_bytes: u64,
     blocks: u64,
-    /// Sequential streams go round the parts, so that several devices work as one.
+    /// True if sequential streams take turns at the parts, so that several devices work as one.
     striped: bool,
     order: Order,
     position: Arc<SharedPosition>,
 }
 
 impl OffsetSource {
-    /// A source for a worker of stream `stream` of the load's `numjobs`; workers of one stream share
+    /// Creates a source for a worker of stream `stream` of the load's `numjobs`. The workers of a stream share
     /// `position`. `parts` are the whole parts; the load's own offset and size narrow them.
     ///
     /// # Errors
-    /// Where the stream's stretch of the target holds no block.
+    /// If the stream's range of the target contains no block.
     pub fn new(
         load: &Load,
         parts: &[Extent],
@@ -159,10 +157,10 @@ impl OffsetSource {
         })
     }
 
-    /// The place of the next I/O of `len` bytes.
+    /// Returns the place of the next I/O of `len` bytes.
     #[inline(always)]
     pub fn next(&mut self, random: &mut impl Rng, len: u64, write: bool) -> IoPlace {
-        // The usual single block size needs no division, which would cost as much as the draw.
+        // With a single block size, the usual case, no division is needed. It would cost as much as the draw.
         let span = if len == self.least_bytes {
             1
         } else {
@@ -194,7 +192,7 @@ impl OffsetSource {
                 if pass == 0 {
                     permutation.apply(index)
                 } else {
-                    // Another pass takes another order; a rotation keeps it a bijection.
+                    // Each further pass has another order; a rotation keeps it a bijection.
                     let shift = mix64(passes_key ^ pass) % self.blocks;
                     permutation.apply(
                         ((u128::from(index) + u128::from(shift)) % u128::from(self.blocks)) as u64,
@@ -232,20 +230,20 @@ impl OffsetSource {
         }
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     #[must_use]
     pub fn parts(&self) -> u32 {
         self.parts.len() as u32
     }
 
-    /// Number of aligned blocks the source covers.
+    /// Returns the number of aligned blocks that the source covers.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 }
 
-/// Moves a sequential position on by `span` blocks and wraps where the rest is too short.
+/// Advances a sequential position by `span` blocks. Wraps around if the rest is too short.
 #[inline(always)]
 fn next_in_lane(cursor: &AtomicU64, blocks: u64, span: u64) -> u64 {
     let position = cursor.fetch_add(span, Ordering::Relaxed);
@@ -253,8 +251,7 @@ fn next_in_lane(cursor: &AtomicU64, blocks: u64, span: u64) -> u64 {
     if usable == 0 { 0 } else { position % usable }
 }
 
-/// Moves a sequential position on by a block of `span` and what is left out behind it, and begins
-/// again at the other end.
+/// Advances a sequential position by a block of `span` and the blocks skipped after it. Wraps around at the end.
 fn next_skipping(cursor: &AtomicU64, lane: Lane, skip: i64, span: u64) -> u64 {
     let stride = skip.saturating_add_unsigned(span);
     let last = lane.blocks.saturating_sub(span);
@@ -268,7 +265,7 @@ fn next_skipping(cursor: &AtomicU64, lane: Lane, skip: i64, span: u64) -> u64 {
     lane.first + if stride < 0 { last - position } else { position }
 }
 
-/// The alignment of offsets, and the size of an I/O that takes one of them.
+/// Returns the alignment of offsets, and the smallest size of an I/O.
 fn grid(load: &Load, parts: usize) -> (u64, u64) {
     let least = load.block.alignment();
     if load.rw.is_random() {
@@ -276,7 +273,7 @@ fn grid(load: &Load, parts: usize) -> (u64, u64) {
     }
     let step = match load.modifier {
         Modifier::Skip(bytes) => common_divisor(least, bytes.unsigned_abs()),
-        // One stream over several parts takes turns at blocks, and bytes would be too small ones.
+        // A stream over several parts alternates between them block by block; single bytes would be too small for that.
         _ if load.block.is_unaligned() && parts == 1 => 1,
         _ => least,
     };
@@ -287,7 +284,7 @@ fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// The stretch of each part that a stream may touch.
+/// Returns the range of each part that a stream may access.
 fn narrow(load: &Load, parts: &[Extent], stream: u32) -> Result<Vec<Extent>, OffsetError> {
     let block_bytes = load.block.largest();
     let increment = load.offset_increment_bytes.unwrap_or(0);
@@ -306,11 +303,11 @@ fn narrow(load: &Load, parts: &[Extent], stream: u32) -> Result<Vec<Extent>, Off
 }
 
 fn order(load: &Load, blocks: u64, alignment_bytes: u64, stream: u32) -> Order {
-    // Streams with offsets of their own have nothing to share out.
+    // Streams with their own offsets share no range.
     let apart = load.offset_increment_bytes.is_some();
     if !load.rw.is_random() {
         let largest_span = load.block.largest().div_ceil(alignment_bytes).max(1);
-        // Each stream has a stretch of its own, unless the target is too small to share out.
+        // Each stream has its own range, unless the target is too small for that.
         let share = blocks / u64::from(load.numjobs.max(1));
         let lane = if share >= largest_span && !apart {
             Lane { first: share * u64::from(stream), blocks: share }
@@ -322,7 +319,7 @@ fn order(load: &Load, blocks: u64, alignment_bytes: u64, stream: u32) -> Order {
             _ => Order::Sequential { lane },
         };
     }
-    // Workers of one pass agree on its order; each stream apart has a pass of its own.
+    // Workers of one pass agree on its order. A stream with its own offset has its own pass.
     let own_order = if apart { u64::from(stream) << 32 } else { 0 };
     let scatter = || Permutation::new(blocks, load.seed ^ 0x5ca7_7e12);
     let starts = match &load.distribution {

@@ -1,8 +1,8 @@
 //! A keyed permutation of `0..n` that needs no memory.
 
-/// A bijection on `0..n`: a Feistel network over the next power of two (Luby & Rackoff 1988),
-/// walked until it lands inside the range (Black & Rogaway 2002, "cycle walking"). It visits every
-/// block once in an order that looks random, and scatters the ranks of skewed distributions.
+/// A bijection on `0..n`: a Feistel network over the next power of two (Luby & Rackoff 1988), applied repeatedly until
+/// the result is inside the range ("cycle walking", Black & Rogaway 2002). It visits every block once in an order that
+/// looks random, and scatters the ranks of skewed distributions.
 #[derive(Debug, Clone)]
 pub struct Permutation {
     n: u64,
@@ -22,7 +22,7 @@ pub(crate) fn mix64(mut x: u64) -> u64 {
 }
 
 impl Permutation {
-    /// A permutation of `0..n` chosen by the key; `n` at least 1.
+    /// Creates the permutation of `0..n` that the key selects; `n` must be at least 1.
     #[must_use]
     pub fn new(n: u64, key: u64) -> Self {
         let bits = (64 - n.saturating_sub(1).leading_zeros()).max(2);
@@ -32,8 +32,8 @@ impl Permutation {
         Self { n: n.max(1), left_bits: bits / 2, right_bits: bits - bits / 2, keys }
     }
 
-    /// Where `index` (below `n`) goes. About 15 ns; twice that where `n` is just over a power of
-    /// two.
+    /// Returns the image of `index`, which must be below `n`. Takes about 15 ns, or twice that if `n` is just above a
+    /// power of two.
     #[inline]
     #[must_use]
     pub fn apply(&self, index: u64) -> u64 {
@@ -91,7 +91,7 @@ mod tests {
             .map(|i| permutation.apply(i).abs_diff(permutation.apply(i + 1)) as f64)
             .sum::<f64>()
             / 10_000.0;
-        // Two uniform draws lie a third of the range apart on average.
+        // On average, two uniform draws are a third of the range apart.
         assert!((mean_gap / n as f64 - 1.0 / 3.0).abs() < 0.02, "{mean_gap}");
     }
 }

@@ -2,20 +2,20 @@
 
 use rand_core::Rng;
 
-/// A uniform draw from `0.0..1.0` with 53 random bits.
+/// Draws uniformly from `0.0..1.0`, with 53 random bits.
 #[inline(always)]
 pub(crate) fn unit(random: &mut impl Rng) -> f64 {
     (random.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// A uniform draw from `0..n` (Lemire 2019 without its rejection: the bias is below n/2⁶⁴).
+/// Draws uniformly from `0..n` (Lemire 2019 without its rejection: the bias is below n/2⁶⁴).
 #[inline(always)]
 pub(crate) fn below(random: &mut impl Rng, n: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
-/// Draws ranks with probability ∝ 1/rank^θ by rejection-inversion (Hörmann & Derflinger 1996):
-/// constant time and no tables, whatever the number of ranks.
+/// Draws ranks with probability ∝ 1/rank^θ by rejection-inversion (Hörmann & Derflinger 1996), in constant time and
+/// without tables for any number of ranks.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     n: f64,
@@ -26,7 +26,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Ranks `0..n` with exponent `theta` above 0.
+    /// Creates a source of ranks `0..n` with exponent `theta`, which must be above 0.
     #[must_use]
     pub fn new(n: u64, theta: f64) -> Self {
         let mut zipf =
@@ -37,7 +37,7 @@ impl Zipf {
         zipf
     }
 
-    /// (x^(1−θ) − 1) / (1−θ), continued by ln x at θ = 1.
+    /// Returns (x^(1−θ) − 1) / (1−θ), or ln x if θ = 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         expm1_over(log * (1.0 - self.theta)) * log
@@ -52,7 +52,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// The next rank, from 0. About 60 ns.
+    /// Draws a rank, from 0. Takes about 60 ns.
     #[inline]
     pub fn rank(&self, random: &mut impl Rng) -> u64 {
         loop {
@@ -66,19 +66,18 @@ impl Zipf {
     }
 }
 
-/// (eˣ − 1)/x without cancellation near 0.
+/// Returns (eˣ − 1)/x without cancellation near 0.
 fn expm1_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }
 
-/// ln(1 + x)/x without cancellation near 0.
+/// Returns ln(1 + x)/x without cancellation near 0.
 fn log1p_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
 }
 
-/// Draws ranks by fio's self-similar rule: the first share `h` of the ranks takes the share
-/// `1 − h` of the draws, at every scale (Gray et al. 1994, "Quickly generating billion-record
-/// synthetic databases").
+/// Draws ranks by fio's self-similar rule: at every scale, the first share `h` of the ranks gets the share `1 − h` of
+/// the draws (Gray et al. 1994, "Quickly generating billion-record synthetic databases").
 #[derive(Debug, Clone)]
 pub struct Pareto {
     n: f64,
@@ -86,21 +85,21 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Ranks `0..n` with shape `h` between 0 and 1.
+    /// Creates a source of ranks `0..n` with shape `h`, between 0 and 1.
     #[must_use]
     pub fn new(n: u64, h: f64) -> Self {
         Self { n: n as f64, power: h.ln() / (1.0 - h).ln() }
     }
 
-    /// The next rank, from 0. About 30 ns.
+    /// Draws a rank, from 0. Takes about 30 ns.
     #[inline]
     pub fn rank(&self, random: &mut impl Rng) -> u64 {
         ((self.n * unit(random).powf(self.power)) as u64).min(self.n as u64 - 1)
     }
 }
 
-/// Draws positions from a normal distribution around the middle of a range; draws outside are
-/// drawn again.
+/// Draws positions from a normal distribution around the middle of a range. Positions outside the range are drawn
+/// again.
 #[derive(Debug, Clone)]
 pub struct Normal {
     n: f64,
@@ -108,13 +107,13 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Positions `0..n` with a deviation of `percent` of the range.
+    /// Creates a source of positions `0..n` with a standard deviation of `percent` of the range.
     #[must_use]
     pub fn new(n: u64, percent: f64) -> Self {
         Self { n: n as f64, deviation: percent / 100.0 }
     }
 
-    /// The next position. About 30 ns (Marsaglia & Bray 1964, polar method).
+    /// Draws a position. Takes about 30 ns (Marsaglia & Bray 1964, polar method).
     #[inline]
     pub fn position(&self, random: &mut impl Rng) -> u64 {
         loop {
@@ -144,7 +143,7 @@ mod tests {
         Xoshiro256PlusPlus::seed_from_u64(11)
     }
 
-    /// Largest distance between two empirical distributions over the first ranks.
+    /// Returns the largest distance between two empirical distributions over the first ranks.
     fn distance(ours: &[u64], theirs: &[u64]) -> f64 {
         [1u64, 2, 3, 5, 10, 30, 100, 300, 1000, 3000]
             .iter()
@@ -168,7 +167,7 @@ mod tests {
             let mut oracle_random = rand::rngs::StdRng::seed_from_u64(5);
             let theirs: Vec<u64> =
                 (0..DRAWS).map(|_| oracle.sample(&mut oracle_random) as u64 - 1).collect();
-            // Kolmogorov–Smirnov at 0.1 % for two samples of 200,000 is 0.0062.
+            // The Kolmogorov–Smirnov bound for two samples of 200,000 at 0.1 % is 0.0062.
             assert!(distance(&ours, &theirs) < 0.0062, "theta {theta}");
         }
     }

@@ -1,4 +1,4 @@
-//! Places of every order.
+//! Tests of the places that every order draws.
 
 use super::*;
 use iogauge_model::load::{BlockSizes, Pattern};
@@ -134,7 +134,7 @@ fn a_target_without_room_is_refused() {
     assert!(error.to_string().contains("--size"), "{error}");
 }
 
-/// The next `n` offsets of reads of 4 KiB, in blocks of that size.
+/// Returns the next `n` offsets of reads of 4 KiB, in blocks of that size.
 fn blocks(source: &mut OffsetSource, n: usize) -> Vec<u64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
     (0..n).map(|_| source.next(&mut random, 4096, false).offset_bytes / 4096).collect()
@@ -152,13 +152,13 @@ fn streams_leave_bytes_out_and_run_backwards() {
     assert_eq!(blocks(&mut of(-8192, &eight), 10), [7, 6, 5, 4, 3, 2, 1, 0, 7, 6]);
     assert_eq!(blocks(&mut of(-4096, &eight), 3), [0, 0, 0]);
     assert_eq!(blocks(&mut of(1 << 20, &eight), 3), [0, 0, 0]);
-    // Offsets need not be multiples of the block.
+    // Offsets need not be multiples of the block size.
     let mut odd = of(512, &eight);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
     let offsets: Vec<u64> =
         (0..3).map(|_| odd.next(&mut random, 4096, false).offset_bytes).collect();
     assert_eq!(offsets, [0, 4608, 9216]);
-    // One stream runs through the parts in order.
+    // One stream covers the parts in order.
     let two = [extent(0, 4 * 4096), extent(0, 4 * 4096)];
     let mut both = of(4096, &two);
     let places: Vec<(u32, u64)> = (0..4)
@@ -182,8 +182,8 @@ fn bursts_follow_each_offset() {
         }
         assert!(starts.len() > 990, "{}", starts.len());
     }
-    // Each direction goes on where it stands, and the offset is a new one every so many I/Os of
-    // both.
+    // Each direction continues after its own last I/O. A new offset is drawn after every 4 I/Os of both directions
+    // together.
     let load = Load { rw: Pattern::RandRw, modifier: Modifier::Sequential(4), ..Load::default() };
     let mut mixed = source(&load, &[extent(0, 1 << 30)]);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -195,7 +195,7 @@ fn bursts_follow_each_offset() {
 
 #[test]
 fn aligned_offsets_spread_over_all_the_room_there_is() {
-    // Blocks of eight on any of 25 places a block apart, and on three places a burst apart.
+    // I/Os of eight blocks: at any of 25 offsets one block apart, then at three offsets 12 blocks apart.
     for (align, places) in [(4096u64, 25u64), (12 * 4096, 3)] {
         let block = BlockSizes::fixed(8 * 4096);
         let load = Load { block, blockalign_bytes: Some(align), ..Load::default() };
@@ -282,7 +282,7 @@ proptest! {
         let load = Load {
             rw: if random_order { Pattern::RandRw } else { Pattern::ReadWrite },
             modifier,
-            // Bursts have no alignment of their own.
+            // Bursts have no alignment option.
             blockalign_bytes: align.filter(|_| !random_order).map(|sectors| sectors * 512),
             block: if unaligned { block.unaligned() } else { block },
             numjobs: 3,

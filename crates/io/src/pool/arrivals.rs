@@ -1,14 +1,14 @@
-//! The schedules of a pool's jobs in the hands of its controller.
+//! The schedules of a worker pool's jobs, as its controller uses them.
 
 use super::JobPlan;
 use crate::worker::accounting::{Offered, Window};
 use crate::worker::schedule::Schedule;
 use std::sync::Arc;
 
-/// The arrivals of all jobs of a pool.
+/// The arrivals of all jobs of a worker pool.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// By number of the job; `None` where its load schedules nothing.
+    /// By job number; `None` if the job's load has no arrival rate.
     jobs: Vec<Option<JobArrivals>>,
 }
 
@@ -17,19 +17,19 @@ struct JobArrivals {
     schedule: Arc<Schedule>,
     /// Rate of the job's load, in I/Os per second.
     load_iops: f64,
-    /// The first ones come so long after the beginning.
+    /// Delay of the first arrivals after the start.
     delay_ns: u64,
-    /// When they begin.
+    /// Time at which the arrivals begin.
     begin_ns: u64,
-    /// One arrival of a dependent chain is two I/Os.
+    /// I/Os per arrival: two for a dependent chain, otherwise one.
     ios_per_arrival: u64,
-    /// Rate asked at present, in I/Os per second; `None` in a closed loop.
+    /// Rate requested at present, in I/Os per second; `None` in a closed loop.
     rate_iops: Option<f64>,
-    /// First arrival that had not been taken when they were counted last.
+    /// First arrival that was not taken at the last count.
     untaken: u64,
-    /// Arrivals from there on that are in an earlier window as waiting.
+    /// Arrivals from there on that an earlier window counted as waiting.
     reported: u64,
-    /// Arrivals waiting when they were counted last.
+    /// Arrivals waiting at the last count.
     waiting: u64,
     /// Arrivals counted since the last window.
     counted: u64,
@@ -55,7 +55,7 @@ impl JobArrivals {
 }
 
 impl Arrivals {
-    /// Takes up the next job of the pool.
+    /// Adds the next job of the worker pool.
     pub(super) fn add(&mut self, plan: &JobPlan) {
         let load = &plan.job.load;
         let job =
@@ -74,7 +74,7 @@ impl Arrivals {
         self.jobs.push(job);
     }
 
-    /// Lets the arrivals begin, at the rates of the loads and after their delays.
+    /// Starts the arrivals, at the rates of the loads and after their delays.
     pub(super) fn begin(&mut self, now_ns: u64) {
         for job in self.jobs.iter_mut().flatten() {
             job.begin_ns = now_ns.saturating_add(job.delay_ns);
@@ -82,8 +82,8 @@ impl Arrivals {
         }
     }
 
-    /// Starts all schedules again with a rate over all of them, shared out in the proportion of the
-    /// loads; `None` for a closed loop.
+    /// Restarts all schedules with this total rate, shared out in proportion to the rates of the loads. `None` means a
+    /// closed loop.
     pub(super) fn set_rate(&mut self, rate_iops: Option<f64>, now_ns: u64) {
         let total_iops: f64 = self.jobs.iter().flatten().map(|job| job.load_iops).sum();
         for job in self.jobs.iter_mut().flatten() {
@@ -91,7 +91,7 @@ impl Arrivals {
         }
     }
 
-    /// Starts all schedules again, without arrivals or at the rates asked.
+    /// Restarts all schedules, without arrivals if `holds` and at the requested rates otherwise.
     pub(super) fn hold_back(&mut self, holds: bool, now_ns: u64) {
         for job in self.jobs.iter_mut().flatten() {
             let asked_iops = job.rate_iops;
@@ -101,7 +101,7 @@ impl Arrivals {
         }
     }
 
-    /// A window for workers to be collected into.
+    /// Returns a window into which the workers can be collected.
     pub(super) fn window(&self) -> Window {
         let open = |job: &JobArrivals| job.rate_iops.is_some() || job.counted > 0;
         let offered = |job: &Option<JobArrivals>| {
@@ -110,7 +110,7 @@ impl Arrivals {
         Window { offered: self.jobs.iter().map(offered).collect(), ..Window::default() }
     }
 
-    /// Counts what came due until the end of a window whose workers were collected.
+    /// Counts what became due until the end of a window whose workers were collected.
     pub(super) fn count(&mut self, window: &mut Window) {
         for (job, offered) in self.jobs.iter_mut().zip(&mut window.offered) {
             let (Some(job), Some(offered)) = (job, offered) else { continue };
@@ -118,12 +118,12 @@ impl Arrivals {
             offered.ios += std::mem::take(&mut job.counted) * job.ios_per_arrival;
             offered.backlog = job.waiting * job.ios_per_arrival;
             offered.backlog_max *= job.ios_per_arrival;
-            // Workers that are all stuck in a call have noted nothing.
+            // If all workers are stuck in a call, they have recorded nothing.
             offered.backlog_max = offered.backlog_max.max(offered.backlog);
         }
     }
 
-    /// I/Os that are due and wait for room, about.
+    /// Estimates how many I/Os are due and wait for room.
     #[must_use]
     pub fn backlog(&self, now_ns: u64) -> u64 {
         self.jobs

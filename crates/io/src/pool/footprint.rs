@@ -1,4 +1,4 @@
-//! What workers take of the machine, computed before the first of them exists.
+//! The resources that workers need, computed before the first worker exists.
 
 use super::threads::STACK_BYTES;
 use crate::buffers;
@@ -9,38 +9,37 @@ use iogauge_model::load::Load;
 use iogauge_model::units::Bytes;
 use rustix::process::{Resource, getrlimit};
 
-/// Buffers begin at multiples of this.
+/// Alignment of buffers.
 const ALIGNMENT_BYTES: u64 = 4096;
-/// What a worker notes of each slot: the I/O itself, lists of free slots, the rings of an engine.
+/// What a worker stores per slot: the I/O itself, lists of free slots, the rings of an engine.
 const SLOT_BYTES: u64 = 512;
-/// What a thread takes: the part of its stack that it touches, its stack in the kernel, and its tables.
+/// Memory per thread: the part of its stack that it touches, its kernel stack, and its tables.
 const THREAD_BYTES: u64 = 64 << 10;
-/// What fio takes for a process of a job, beside its buffers: as measured with 200 of fio 3.33.
+/// Memory that fio needs per job process besides the buffers, as measured with 200 processes of fio 3.33.
 const FIO_JOB_BYTES: u64 = 1 << 20;
-/// Copies of a job's latencies: under way, taken, summed up, in the result, and in what is kept of it.
+/// Copies of a job's latencies: current, taken, summed up, in the result, and in what is kept of it.
 const COPIES: u64 = 8;
-/// Banks of a worker.
+/// Banks per worker.
 const BANKS: u64 = 2;
-/// Mappings of a worker: its stack with the guard page, its buffers, and what its engine maps.
+/// Mappings per worker: its stack with the guard page, its buffers, and what its engine maps.
 const MAPPINGS: u64 = 4;
 /// Mappings of everything else in the process.
 const OTHER_MAPPINGS: u64 = 1000;
-/// More threads show nothing about storage that fewer do not.
+/// More threads would not show anything more about storage.
 const MOST_WORKERS: u64 = 16_384;
 
-/// Memory and threads that a step takes at most.
+/// Maximum memory and threads that a step needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// Address space, which is reserved before it becomes memory, in bytes.
+    /// Address space, in bytes. It is reserved before it becomes memory.
     pub address_bytes: u64,
-    /// Workers, each a thread.
+    /// Number of workers, each with a thread.
     pub workers: u64,
 }
 
 impl Footprint {
-    /// What jobs take that run together, each at the depth of its load.
+    /// Returns what jobs that run together need, each at the queue depth of its load.
     #[must_use]
     pub fn of<'a>(loads: impl Iterator<Item = &'a Load>) -> Self {
         let mut sum = Self::default();
@@ -54,14 +53,14 @@ impl Footprint {
             latencies_bytes = latencies_bytes.saturating_add(self::latencies_bytes(load));
             jobs += 1;
         }
-        // One job is the whole: its latencies are kept once, whoever is asked.
+        // With a single job, its latencies are those of the step and are not kept separately.
         let kept = if jobs > 1 { latencies_bytes.saturating_mul(COPIES) } else { 0 };
         sum.memory_bytes = sum.memory_bytes.saturating_add(kept);
         sum.address_bytes = sum.address_bytes.saturating_add(kept);
         sum
     }
 
-    /// What fio takes for jobs that run together.
+    /// Returns what fio needs for jobs that run together.
     #[must_use]
     pub fn through_fio<'a>(loads: impl Iterator<Item = &'a Load>) -> Self {
         let sum = Self::of(loads);
@@ -74,21 +73,21 @@ impl Footprint {
         }
     }
 
-    /// What one job takes that keeps so many I/Os outstanding.
+    /// Returns what one job needs at this queue depth.
     fn at_depth(load: &Load, queue_depth: u32) -> Self {
         let queue_depth = u64::from(queue_depth);
         let workers =
             if load.engine.is_synchronous() { queue_depth } else { u64::from(load.numjobs) }.max(1);
         let slots = queue_depth.max(workers);
         let block_bytes = load.block.largest().next_multiple_of(ALIGNMENT_BYTES);
-        // One buffer more for each worker, from which the others are made.
+        // Each worker has one buffer more, from which the others are filled.
         let buffers_bytes = block_bytes.saturating_mul(slots + workers);
         let banks_bytes = latencies_bytes(load).saturating_mul(BANKS * workers);
         let memory_bytes = buffers_bytes
             .saturating_add(banks_bytes)
             .saturating_add(slots * SLOT_BYTES)
             .saturating_add(workers * THREAD_BYTES);
-        // Each worker reserves its buffers in whole huge pages, and its stack.
+        // Each worker reserves its stack, and its buffers in whole huge pages.
         let own_bytes = block_bytes.saturating_mul(slots.div_ceil(workers) + 1);
         let mapped_bytes = usize::try_from(own_bytes.min(1 << 60))
             .map_or(u64::MAX, |bytes| buffers::mapped_bytes(bytes) as u64);
@@ -98,10 +97,10 @@ impl Footprint {
         Self { memory_bytes, address_bytes, workers }
     }
 
-    /// Judges it by what there is.
+    /// Compares the footprint with what is available.
     ///
     /// # Errors
-    /// Where it is more than may be taken.
+    /// If it is more than may be used.
     pub fn check(&self, room: &Room) -> Result<(), FootprintError> {
         if self.workers > room.workers {
             let (asked, most, bound) = (self.workers, room.workers, room.workers_bound.clone());
@@ -118,7 +117,7 @@ impl Footprint {
         Ok(())
     }
 
-    /// The deepest that a search may take a job, of the depths up to `most`; at least 1.
+    /// Returns the largest queue depth up to `most` that a search may use for a job; at least 1.
     #[must_use]
     pub fn deepest(load: &Load, most: u32, room: &Room) -> u32 {
         let fits = |queue_depth: &u32| Self::at_depth(load, *queue_depth).check(room).is_ok();
@@ -134,14 +133,14 @@ impl Footprint {
     }
 }
 
-/// One set of histograms of a load.
+/// Returns the size of one set of histograms of a load.
 fn latencies_bytes(load: &Load) -> u64 {
     let used = directions(load).iter().filter(|used| **used).count() as u64;
     let kinds = 1 + u64::from(load.arrivals.is_some());
     used * kinds * BUCKETS as u64 * 8
 }
 
-/// What a step may take at most.
+/// Maximum that a step may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
     /// Memory, in bytes: half of what is available.
@@ -152,28 +151,28 @@ pub struct Room {
     pub address_bytes: u64,
     /// What `address_bytes` is half of.
     address_bound: &'static str,
-    /// Threads.
     pub workers: u64,
     workers_bound: String,
 }
 
 impl Room {
-    /// What `memory_bytes` is half of.
+    /// Returns what `memory_bytes` is half of.
     pub(crate) fn memory_bound(&self) -> &str {
         &self.memory_bound
     }
 
-    /// Reads what there is now: a few small files.
+    /// Reads what is available now, from a few small files.
     #[must_use]
     pub fn here() -> Self {
         let roots = Roots::default();
         let processes = getrlimit(Resource::Nproc).current;
-        // The administrator's own threads are not limited in number.
+        // The number of root's threads is not limited.
         let processes = processes.filter(|_| !rustix::process::geteuid().is_root());
         Self::of(&roots, AddressSpace::left(), processes)
     }
 
-    /// What there is, with the address space left and the number of processes that this user may have.
+    /// Returns what is available, given the remaining address space and the number of processes that this user may
+    /// have.
     fn of(roots: &Roots, address_space: AddressSpace, processes: Option<u64>) -> Self {
         let mut memory = (u64::MAX, "this system".to_owned());
         let mut tighten = |bytes: Option<u64>, bound: String| {
@@ -219,17 +218,17 @@ impl Room {
     }
 }
 
-/// Threads of the machine, from the fourth field of `/proc/loadavg` (proc_loadavg(5)).
+/// Returns the number of threads on the machine, from the fourth field of `/proc/loadavg` (proc_loadavg(5)).
 fn threads_there(roots: &Roots) -> u64 {
     let text = std::fs::read_to_string(roots.path("proc/loadavg")).unwrap_or_default();
     let field = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
     field.and_then(|(_, all)| all.parse().ok()).unwrap_or(0)
 }
 
-/// Address space that this process may still take.
+/// Address space that this process may still use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressSpace {
-    /// Bytes; [`u64::MAX`] where nothing bounds it.
+    /// Bytes; [`u64::MAX`] if there is no limit.
     pub bytes: u64,
     pub bound: &'static str,
 }
@@ -237,8 +236,8 @@ pub struct AddressSpace {
 const UNBOUNDED: AddressSpace = AddressSpace { bytes: u64::MAX, bound: "ulimit -v" };
 
 impl AddressSpace {
-    /// Reads what is left by `ulimit -v`, which counts everything, and by `ulimit -d`, which counts data and
-    /// stacks (getrlimit(2), proc_pid_statm(5)). One small file where there is such a limit.
+    /// Reads how much is left of `ulimit -v`, which counts everything, and of `ulimit -d`, which counts data and stacks
+    /// (getrlimit(2), proc_pid_statm(5)). Reads one small file for each such limit.
     #[must_use]
     pub fn left() -> Self {
         let limits = [(Resource::As, 0, "ulimit -v"), (Resource::Data, 5, "ulimit -d")];
@@ -254,7 +253,7 @@ impl AddressSpace {
     }
 }
 
-/// More than there is.
+/// The load needs more than is available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FootprintError {
     #[error(
@@ -347,7 +346,7 @@ mod tests {
         assert_eq!(room.workers_bound, "kernel.threads-max");
         let room = Room::of(&roots, AddressSpace { bytes: 1 << 20, ..UNBOUNDED }, Some(100));
         assert_eq!((room.address_bytes, room.workers), (1 << 19, 50));
-        // A buffer of 4 KiB with its pattern, and a stack.
+        // A 4 KiB buffer with its pattern, and a stack.
         assert!(Footprint::of([&load(&[("bs", "4k")])].into_iter()).check(&room).is_ok());
         let two = load(&[("bs", "4k"), ("psync", ""), ("iodepth", "2")]);
         let text = Footprint::of([&two].into_iter()).check(&room).unwrap_err().to_string();
@@ -380,7 +379,7 @@ mod tests {
         assert!((4080..4096).contains(&large), "{large}");
         assert_eq!(deepest(&[("bs", "1g")]), 2);
         assert_eq!(deepest(&[("bs", "4k"), ("psync", "")]), 16_000);
-        // A block that does not fit is for the check to refuse.
+        // A block that does not fit is left for `check` to refuse.
         let room = Room { memory_bytes: 1 << 30, ..room };
         assert_eq!(Footprint::deepest(&load(&[("bs", "1g")]), 65_536, &room), 1);
     }

@@ -1,9 +1,8 @@
-//! Notices when the whole process stood still: stopped by a signal or a debugger, frozen with its
-//! control group, suspended with its machine, or on a virtual machine that was paused.
+//! Detects that the whole process stood still: stopped by a signal or a debugger, frozen with its control group,
+//! suspended with its machine, or on a virtual machine that was paused.
 //!
-//! A thread sleeps for a short time, again and again. Where a sleep takes much longer than asked and
-//! the thread was not waiting for a processor meanwhile, nothing of the process ran. The workers pay
-//! nothing for it.
+//! A thread repeatedly sleeps for a short time. If a sleep takes much longer than requested and the thread was not
+//! waiting for a processor, nothing in the process ran. This costs the workers nothing.
 
 use crate::clock::Clock;
 use crate::machine::wait_ns;
@@ -15,37 +14,36 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// One sleep.
+/// Length of one sleep.
 const INTERVAL_NS: u64 = 20_000_000;
-/// A shorter gap is no pause: a machine under load makes such gaps by itself.
+/// A shorter gap is not a pause: a loaded machine has such gaps by itself.
 const SHORTEST_PAUSE_NS: u64 = 250_000_000;
-/// The thread has one small loop.
+/// Stack size of the thread, which runs one small loop.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Pauses of the process that asks for I/O.
+/// Pauses of the process that issues I/O.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Paused {
-    /// How many there were.
+    /// Number of pauses.
     pub times: u64,
-    /// How long they were together, in nanoseconds.
+    /// Total length, in nanoseconds.
     pub ns: u64,
 }
 
 impl Paused {
-    /// Adds others.
     pub fn add(&mut self, others: Self) {
         self.times += others.times;
         self.ns += others.ns;
     }
 }
 
-/// A thread that beats as long as the process runs.
+/// A thread that beats while the process runs.
 #[derive(Debug)]
 pub struct Heartbeat {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     clock: Clock,
-    /// Pauses that were taken already.
+    /// Pauses that were already taken.
     taken: Paused,
 }
 
@@ -62,7 +60,7 @@ impl Heartbeat {
     /// Starts the thread.
     ///
     /// # Errors
-    /// Where the system refuses another thread.
+    /// If the system refuses another thread.
     pub fn start() -> std::io::Result<Self> {
         let clock = Clock::get();
         let shared = Arc::new(Shared {
@@ -79,8 +77,7 @@ impl Heartbeat {
         Ok(Self { shared, thread: Some(thread), clock, taken: Paused::default() })
     }
 
-    /// The pauses since they were taken last. None of them is missing: where the last beat is long
-    /// ago, it waits for the next one.
+    /// Returns the pauses since the last call. None is missing: if the last beat is long ago, waits for the next one.
     pub fn take(&mut self) -> Paused {
         while !self.knows_all() && self.beats() {
             std::thread::sleep(Duration::from_millis(1));
@@ -94,9 +91,9 @@ impl Heartbeat {
         new
     }
 
-    /// True where no pause fits between the last beat and now.
+    /// Returns true if no pause fits between the last beat and now.
     fn knows_all(&self) -> bool {
-        // What was counted before that beat is seen with it.
+        // Makes everything visible that was counted before that beat.
         let beat_ns = self.shared.beat_ns.load(Ordering::Acquire);
         self.clock.now_ns().saturating_sub(beat_ns) < SHORTEST_PAUSE_NS
     }
@@ -131,13 +128,13 @@ fn beat(shared: &Shared, clock: Clock) {
     }
 }
 
-/// What a beat goes by.
+/// What a beat compares.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     clock_ns: u64,
-    /// A clock that goes on while the machine is suspended.
+    /// A clock that runs while the machine is suspended.
     boot_ns: u64,
-    /// Time the thread has waited for a processor so far.
+    /// Total time for which the thread has waited for a processor.
     waited_ns: u64,
 }
 
@@ -151,7 +148,7 @@ impl Moment {
         }
     }
 
-    /// How long the process stood still since the last beat; `None` where it did not.
+    /// Returns how long the process stood still since the last beat; `None` if it did not.
     fn pause_since_ns(&self, before: &Self) -> Option<u64> {
         let passed_ns = self.clock_ns.saturating_sub(before.clock_ns);
         let passed_ns = passed_ns.max(self.boot_ns.saturating_sub(before.boot_ns));
@@ -161,7 +158,7 @@ impl Moment {
     }
 }
 
-/// The kernel's account of how long this thread was ready to run and had no processor
+/// The kernel's account of how long this thread was ready to run without a processor
 /// (Documentation/scheduler/sched-stats.rst).
 #[derive(Debug)]
 struct RunQueue(Option<File>);
@@ -171,7 +168,7 @@ impl RunQueue {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// In nanoseconds; 0 where the kernel keeps no account.
+    /// Returns nanoseconds; 0 if the kernel keeps no account.
     fn waited_ns(&self) -> u64 {
         let mut text = [0; 64];
         let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The workers of a step under one hand: started together, changed while they run, their windows
-//! taken without stopping them.
+//! Worker pools: the workers of a step, which start together, change settings while they run, and give windows without
+//! stopping.
 
 mod arrivals;
 pub mod fio;
@@ -30,144 +30,140 @@ use iogauge_model::result::StepResult;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One job with the files it works on.
+/// One job with its files.
 #[derive(Debug, Clone)]
 pub struct PoolJob {
     pub load: Load,
-    /// Open files by part; empty for engines that open nothing.
+    /// Open files, in order of the target's parts; empty for engines that open nothing.
     pub files: Files,
-    /// Usable stretch of each part.
+    /// Usable range of each part.
     pub extents: Vec<Extent>,
 }
 
-/// Figures of a pool under way, for a status line.
+/// Figures of a running worker pool, for a status line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LiveFigures {
     /// Reads and writes completed since the start.
     pub ios: u64,
     /// Bytes moved since the start.
     pub bytes: u64,
-    /// Service times summed up, in nanoseconds.
+    /// Sum of service times, in nanoseconds.
     pub latency_ns: u64,
     /// I/Os outstanding.
     pub outstanding: u32,
-    /// Scheduled arrivals that wait for a free slot.
+    /// Scheduled arrivals that are waiting for a free slot.
     pub backlog: u64,
-    /// Time that workers polled for their next arrival with nothing else to do since the start, in
-    /// nanoseconds of processor time.
+    /// Processor time that workers have spent since the start polling for their next arrival with nothing else to do,
+    /// in nanoseconds.
     pub polled_ns: u64,
 }
 
-/// Workers at work, in real or in virtual time.
+/// Running workers, in real or virtual time.
 pub trait WorkerPool {
-    /// Lets the workers work for so long; returns early where all have ended or a worker failed.
+    /// Lets the workers run for this long. Returns early if all have ended or one has failed.
     ///
     /// # Errors
-    /// Where an engine failed.
+    /// If an engine failed.
     fn advance(&mut self, ns: u64) -> Result<(), WorkerError>;
 
-    /// Ends the window under way and begins another. A worker that sits in a system call which
-    /// cannot be interrupted keeps its share for the next window.
+    /// Ends the current window and starts the next one. A worker in a system call that cannot be interrupted keeps its
+    /// share for the next window.
     ///
     /// # Errors
-    /// Where an engine failed.
+    /// If an engine failed.
     fn take_window(&mut self) -> Result<Window, WorkerError>;
 
-    /// Changes the depth over all workers from now on, adding threads where depth takes threads.
-    /// Returns the window that ends with the change.
+    /// Changes the queue depth over all workers. Adds threads if more queue depth needs more threads. Returns the
+    /// window that ends with the change.
     ///
     /// # Errors
-    /// Where a worker could not be added.
+    /// If a worker could not be added.
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError>;
 
-    /// The deepest it can be, once it was asked for more than it can; `None` where nothing is known to
-    /// bound it.
+    /// Returns the largest possible queue depth, once a larger one was requested; `None` if no limit is known.
     fn most_depth(&self) -> Option<u32> {
         None
     }
 
-    /// True where one more thread could issue more I/Os: see the pool's own words.
+    /// Returns true if another thread could issue more I/Os. Implementations document their rules.
     fn could_add_worker(&self) -> bool {
         false
     }
 
-    /// Adds a worker where one more thread can issue more I/Os, and shares the present depth out
-    /// anew over all of them. Returns the window that ends with the change; `None` where there is
-    /// nothing to be had by it: see the pool's own words.
+    /// Adds a worker if another thread can issue more I/Os, and redistributes the current queue depth over all workers.
+    /// Returns the window that ends with the change, or `None` if a worker would not help. Implementations document
+    /// their rules.
     ///
     /// # Errors
-    /// Where an engine of the workers at work failed.
+    /// If the engine of a running worker failed.
     fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
         Ok(None)
     }
 
-    /// Changes the arrival rate over all jobs whose load schedules arrivals, in the proportion of
-    /// their loads, from now on; arrivals that were due and not issued are given up. `None` makes
-    /// a closed loop of them: each completion makes room for the next I/O. Returns the window that
-    /// ends with the change.
+    /// Changes the total arrival rate of all jobs whose load has arrivals, in proportion to the rates of their loads.
+    /// Arrivals that were due and not issued are dropped. `None` turns these jobs into closed loops: each completion
+    /// makes room for the next I/O. Returns the window that ends with the change.
     ///
     /// # Errors
-    /// Where an engine failed.
+    /// If an engine failed.
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError>;
 
-    /// From now on workers that are to end are waited for a few seconds at most once this is set: the user
-    /// wants the end.
+    /// Limits the wait for workers that should end to a few seconds once this flag is set, because the user wants to
+    /// end.
     fn hurry_when(&mut self, _wanted: Arc<AtomicBool>) {}
 
-    /// Workers that could not be ended, since they wait for an I/O that does not end: a line for each, with
-    /// what it waits for.
+    /// Returns one line for each worker that could not be ended because its I/O does not end, with what it waits for.
     fn left_behind(&self) -> &[String] {
         &[]
     }
 
-    /// The pauses of this process since they were taken last: times in which no thread of it ran, so
-    /// that I/Os came back and nobody looked. What was outstanding then has latencies that are not the
-    /// target's. Where the workers are another program's, its pauses are among them.
+    /// Returns the pauses of this process since the last call: times in which no thread of it ran, so that nobody took
+    /// the completions of I/Os. I/Os outstanding during a pause have latencies that are not the target's. If the
+    /// workers belong to another program, its pauses are included.
     fn take_pauses(&mut self) -> Paused {
         Paused::default()
     }
 
-    /// Processor time that those who do the I/O lacked so far; `None` where it is not known.
+    /// Returns how much processor time those who do the I/O have lacked so far; `None` if unknown.
     fn starvation(&self) -> Option<Starvation> {
         None
     }
 
-    /// From now on these are the queues of requests in front of the target.
+    /// Sets the request queues in front of the target.
     fn watch_queues(&mut self, _queues: DeviceQueues) {}
 
-    /// What was in the queues in front of the target so far, and how much they take; `None` where nothing
-    /// tells.
+    /// Returns how full the queues in front of the target have been so far, and their limit; `None` if unknown.
     fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
         None
     }
 
-    /// Gives up arrivals that are due and not issued. While arrivals are held back, none comes due;
-    /// from then on they come at the rates asked. Take a window next.
+    /// Drops arrivals that are due and not issued. While arrivals are held back, none becomes due. After that they
+    /// continue at the requested rates. Take a window next.
     fn hold_back_arrivals(&mut self, _holds: bool) {}
 
-    /// Ends all workers when what is outstanding is done, and returns the last window. Workers of which none
-    /// completes an I/O for a minute are left behind.
+    /// Ends all workers after their outstanding I/Os and returns the last window. Gives up on the workers if none of
+    /// them completes an I/O for a minute.
     ///
     /// # Errors
-    /// Where an engine failed.
+    /// If an engine failed.
     fn stop(&mut self) -> Result<Window, WorkerError>;
 
-    /// The workers' controls; none where the workers are another program's, which then says itself
-    /// what the methods below tell.
+    /// Returns the controls of the workers. Empty if the workers belong to another program; such a pool implements the
+    /// methods below itself.
     fn controls(&self) -> &[WorkerHandle];
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     fn workers(&self) -> usize {
         self.controls().len()
     }
 
-    /// The arrivals of its jobs.
+    /// Returns the arrivals of its jobs.
     fn arrivals(&self) -> &Arrivals;
 
-    /// Time on the pool's clock, in nanoseconds.
+    /// Returns the time of the worker pool's clock, in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// What engines had to give up, for a caveat.
+    /// Returns which features the engines had to give up, for a caveat.
     fn fallbacks(&self) -> Vec<String> {
         let mut all: Vec<String> =
             self.controls().iter().flat_map(|h| h.control.fallbacks()).collect();
@@ -176,68 +172,67 @@ pub trait WorkerPool {
         all
     }
 
-    /// Why workers were lost before their time, where what they had measured is kept.
+    /// Returns why workers were lost early. What they had measured is kept.
     fn losses(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// True where time is virtual.
+    /// True if time is virtual.
     fn is_virtual(&self) -> bool {
         false
     }
 
-    /// Processor time the workers have used for what is counted; `None` where they are threads of
-    /// this process.
+    /// Returns the processor time that the workers have used for what is counted; `None` if they are threads of this
+    /// process.
     fn cpu(&self) -> Option<ProcessCpu> {
         None
     }
 
-    /// True where the depth of a window is estimated from the latencies of the I/Os that ended in it, some of
-    /// which began before: it may come out larger than any number of I/Os that were outstanding.
+    /// True if the queue depth of a window is estimated from the latencies of the I/Os that ended in it, some of which
+    /// began earlier. It may then be larger than the number of I/Os that were ever outstanding.
     fn estimates_depth(&self) -> bool {
         false
     }
 
-    /// True where windows hold each worker's figures.
+    /// True if windows contain figures for each worker.
     fn tells_workers_apart(&self) -> bool {
         !self.controls().is_empty()
     }
 
-    /// True where the processor time of this process is that of the tool alone: a database that lives in
-    /// this process uses it, too.
+    /// True if the processor time of this process is used only by the tool. A database in this process also uses it.
     fn is_only_client(&self) -> bool {
         true
     }
 
-    /// True where the workers end by themselves when their time is over, ramp time and all.
+    /// True if the workers end by themselves when their time is over, including ramp time.
     fn keeps_its_time(&self) -> bool {
         false
     }
 
-    /// True once I/Os count: workers that keep their time begin and ramp up first.
+    /// True once I/Os count. Workers that keep their own time start and ramp up first.
     fn has_begun(&self) -> bool {
         true
     }
 
-    /// The whole of what was measured as the workers themselves sum it up at their end, where they
-    /// keep their time: exacter than the windows, which it holds.
+    /// Returns the total as summed up by the workers when they ended, if they keep their own time. It is more exact
+    /// than the sum of the windows, which it includes.
     fn summed_up(&self) -> Option<Window> {
         None
     }
 
-    /// True once no I/O issued before the last change is outstanding.
+    /// Returns true if no I/O issued before the last change is outstanding.
     fn drained(&self) -> bool {
         self.controls()
             .iter()
             .all(|h| h.control.applied() && h.control.live.undrained.load(Ordering::Relaxed) == 0)
     }
 
-    /// True once every worker has ended of its own accord.
+    /// Returns true if every worker has ended by itself.
     fn finished(&self) -> bool {
         self.controls().iter().all(|h| h.control.is_finished())
     }
 
-    /// Figures for a status line.
+    /// Returns figures for a status line.
     fn live(&self) -> LiveFigures {
         let mut sum = LiveFigures::default();
         for WorkerHandle { control, .. } in self.controls() {
@@ -252,23 +247,22 @@ pub trait WorkerPool {
         sum
     }
 
-    /// Adds to the result of a step what only workers of this kind know of what they did in it.
+    /// Adds to the result of a step what only this kind of worker can report.
     fn complete(&self, _result: &mut StepResult) {}
 
-    /// An I/O that failed, if one did, with its job.
+    /// Returns a failed I/O, if there is one, with its job.
     fn fault(&self) -> Option<(u32, IoFault)> {
         self.controls().iter().find_map(|h| Some((h.job, h.control.fault()?)))
     }
 }
 
-/// What a controller holds of a worker.
+/// The controller's handle of a worker.
 #[derive(Debug)]
 pub struct WorkerHandle {
-    /// Job the worker belongs to.
     pub job: u32,
     /// What it shares with the controller.
     pub control: Arc<Control>,
-    /// Depth asked last.
+    /// Queue depth requested last.
     queue_depth: u32,
 }
 
@@ -277,17 +271,17 @@ impl WorkerHandle {
         Self { job, control, queue_depth: 0 }
     }
 
-    /// Asks for the depth and for the window so far.
+    /// Requests the queue depth, and the window so far.
     fn request(&mut self, queue_depth: u32) {
         self.queue_depth = queue_depth;
         self.control.request(queue_depth);
     }
 
-    /// Adds what the worker has handed over to the window, and to its own share of it: nothing
-    /// where it has not applied yet.
+    /// Adds what the worker has handed over to the window, and to the worker's own part of it. Adds nothing if the
+    /// worker has not applied the request yet.
     fn collect(&self, window: &mut Window, index: usize) {
         let mut figures = WorkerWindow { job: self.job, ..WorkerWindow::default() };
-        // SAFETY: the pool is the one controller, and it is borrowed by the caller.
+        // SAFETY: the pool is the only controller, and the caller borrows it.
         unsafe {
             self.control.each_handed_over(|bank| figures.append(&window.collect(self.job, bank)));
         }
@@ -295,7 +289,7 @@ impl WorkerHandle {
     }
 }
 
-/// Adds what all workers have handed over since the last time.
+/// Adds what all workers have handed over since the last call.
 fn collect(handles: &[WorkerHandle], window: &mut Window) {
     window.workers.resize(handles.len(), WorkerWindow::default());
     window.keep_jobs_apart(handles.last().map_or(0, |last| last.job as usize + 1));
@@ -312,12 +306,12 @@ struct Stream {
     quota: Option<Arc<Quota>>,
 }
 
-/// A job's share-out: how many workers, and what they share.
+/// Distribution of a job over workers: their number, and what they share.
 #[derive(Debug)]
 pub(crate) struct JobPlan {
     pub(crate) job: PoolJob,
     pub(crate) number: u32,
-    /// One I/O per worker, so that depth takes workers.
+    /// True if a worker does one I/O at a time, so that queue depth needs workers.
     synchronous: bool,
     /// One for each of the load's `numjobs`.
     streams: Vec<Stream>,
@@ -346,20 +340,20 @@ impl JobPlan {
         Self { job, number, synchronous, streams, schedule, verify, workers: 0 }
     }
 
-    /// Workers the job needs for a depth.
+    /// Returns the number of workers that the job needs for a queue depth.
     pub(crate) fn workers_for(&self, queue_depth: u32) -> u32 {
         if self.synchronous { queue_depth } else { self.job.load.numjobs }
     }
 
-    /// True where the job does the same I/Os with any number of workers: a sequential stream would
-    /// become several, one of several stretches would get more than its share, and one I/O per
-    /// worker makes depth and workers the same thing.
+    /// Returns true if the job does the same I/Os with any number of workers. Returns false for a sequential stream,
+    /// which would become several; for streams with their own ranges, one of which would get more than its share; and
+    /// for synchronous engines, whose queue depth is the number of workers.
     pub(crate) fn takes_more_workers(&self) -> bool {
         let load = &self.job.load;
         !self.synchronous && load.rw.is_random() && load.offset_increment_bytes.is_none()
     }
 
-    /// What the job's next worker is made from.
+    /// Returns the assignment for the job's next worker.
     pub(crate) fn assign(
         &mut self,
         number: u32,
@@ -369,7 +363,7 @@ impl JobPlan {
         let stream = self.workers % load.numjobs;
         self.workers += 1;
         let Stream { position, quota } = &self.streams[stream as usize];
-        // Random patterns over one stretch share one coverage pass.
+        // Random patterns over the same range share one coverage pass.
         let shared = load.rw.is_random() && load.offset_increment_bytes.is_none();
         let position = if shared { &self.streams[0].position } else { position };
         let offsets = OffsetSource::new(load, &self.job.extents, stream, position.clone())?;
@@ -377,7 +371,7 @@ impl JobPlan {
         let max_depth = if self.synchronous {
             1
         } else {
-            // A worker added later shares the depth with those before it.
+            // A worker added later shares the queue depth with those before it.
             max_depth.div_ceil(load.numjobs.max(self.workers)).clamp(1, MAX_DEPTH_PER_WORKER)
         };
         Ok(Assignment {
@@ -393,17 +387,17 @@ impl JobPlan {
     }
 }
 
-/// Shares a whole number out evenly; the first get what does not divide.
+/// Returns one part of a whole number that is divided evenly. The first parts get the remainder.
 fn share(total: u32, parts: u32, index: u32) -> u32 {
     total / parts.max(1) + u32::from(index < total % parts.max(1))
 }
 
-/// Depths of each of a job's workers for a depth over all of them.
+/// Returns the queue depth of each of a job's workers, given the total.
 fn shares(queue_depth: u32, workers: u32) -> impl Iterator<Item = u32> {
     (0..workers).map(move |index| share(queue_depth, workers, index))
 }
 
-/// A word for what an I/O did, for messages.
+/// Returns a word for the kind of I/O, for messages.
 #[must_use]
 pub fn op_word(op: Op) -> &'static str {
     match op {

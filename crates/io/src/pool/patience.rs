@@ -1,20 +1,19 @@
-//! How long it is waited for workers that are to end.
+//! How long to wait for workers that should end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Workers of which none completes an I/O for this long are not waited for any longer. Drivers give up a
-/// request after 30 s.
+/// Time without any completed I/O after which workers are no longer waited for. Drivers give up a request after 30 s.
 const WITHOUT_PROGRESS: Duration = Duration::from_secs(60);
-/// Once the user wants the end, workers have this long for what is outstanding.
+/// Time that workers have for outstanding I/Os once the user wants to end.
 const HURRIED: Duration = Duration::from_secs(3);
 
-/// Waiting that ends, in any case soon after the user wants it.
+/// A wait with a limit, which is short once the user wants to end.
 #[derive(Debug)]
 pub(super) struct Patience<'a> {
     hurry: Option<&'a Arc<AtomicBool>>,
-    /// Figure that rises with each completion, and when it rose last.
+    /// A count that grows with each completion, and when it last grew.
     progress: (u64, Instant),
     hurried: Option<Instant>,
 }
@@ -24,7 +23,7 @@ impl<'a> Patience<'a> {
         Self { hurry, progress: (0, Instant::now()), hurried: None }
     }
 
-    /// True once there is no use in waiting, for workers that have come so far.
+    /// Returns true if waiting longer is useless, given the progress of the workers so far.
     pub(super) fn is_over(&mut self, progress: u64, now: Instant) -> bool {
         if progress != self.progress.0 {
             self.progress = (progress, now);

@@ -1,14 +1,14 @@
-//! Where a worker thread runs: fio's `cpus_allowed` and `nice`.
+//! Processors and priority of a worker thread: fio's `cpus_allowed` and `nice`.
 
 use crate::worker::WorkerError;
 use iogauge_model::load::{CpuPolicy, Load};
 use rustix::process::nice;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Puts the calling thread, the worker of this number, where its load wants it.
+/// Applies the processors and the priority of a load to the calling thread, the worker of this number.
 ///
 /// # Errors
-/// Where none of the processors may be used, or the priority is not for this user.
+/// If none of the processors may be used, or this user may not set the priority.
 pub(crate) fn place(load: &Load, worker: u32) -> Result<(), WorkerError> {
     if let Some(cpus) = &load.cpus {
         let numbers = match load.cpu_policy {

@@ -1,4 +1,4 @@
-//! Workers on real targets: a thread each.
+//! Workers on real targets, with one thread each.
 
 use super::patience::Patience;
 use super::placement::place;
@@ -29,32 +29,32 @@ use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest sleep of the controller between looks at its workers.
+/// Maximum time between two checks of the workers by the controller.
 const LOOK_NS: u64 = 20_000_000;
-/// A worker that has not applied after this long is woken from its system call.
+/// A worker that has not applied a request after this time is woken from its system call.
 const WAKE_AFTER_NS: u64 = 200_000;
-/// A worker that has not applied after this long sits in a call that nothing interrupts.
+/// A worker that has not applied a request after this time is in a call that cannot be interrupted.
 const PATIENCE_NS: u64 = 100_000_000;
-/// Longest sleep between looks at threads that are to end.
+/// Maximum time between two checks of threads that should end.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
-/// Stack of a worker thread: the loop needs little, and depth may take thousands of threads.
+/// Stack size of a worker thread. The loop needs little, and a large queue depth may need thousands of threads.
 pub(super) const STACK_BYTES: usize = 256 << 10;
 
-/// A thread of a worker.
+/// Thread of a worker.
 #[derive(Debug)]
 struct WorkerThread {
     join: Option<JoinHandle<Result<(), WorkerError>>>,
-    /// Kernel's number of the thread, for waking it.
+    /// The kernel's id of the thread, for waking it.
     thread_id: rustix::process::Pid,
 }
 
 impl WorkerThread {
-    /// True where the thread was started and has not ended.
+    /// Returns true if the thread was started and has not ended.
     fn is_working(&self) -> bool {
         self.join.as_ref().is_some_and(|join| !join.is_finished())
     }
 
-    /// A thread that does not end, with what it waits for.
+    /// Describes a thread that does not end, with what it waits for.
     fn told(&self, handle: &WorkerHandle) -> String {
         let id = self.thread_id.as_raw_nonzero().get().unsigned_abs();
         let outstanding = handle.control.live.outstanding.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl WorkerThread {
     }
 }
 
-/// A pool of threads in real time.
+/// A worker pool of threads in real time.
 #[derive(Debug)]
 pub struct ThreadPool {
     clock: Clock,
@@ -78,24 +78,24 @@ pub struct ThreadPool {
     starvation: StarvationReader,
     queues: Option<DeviceQueues>,
     max_depth: u32,
-    /// Set once the user wants the end.
+    /// Set once the user wants to end.
     hurry: Option<Arc<AtomicBool>>,
-    /// Workers that were not waited for.
+    /// Workers that were left behind.
     left_behind: Vec<String>,
-    /// Where the system gave no further thread: the depth that can be had.
+    /// The largest possible queue depth, if the system has refused another thread.
     most_depth: Option<u32>,
 }
 
-/// What a thread says once its engine stands.
+/// What a thread reports once its engine is ready.
 type Ready = Result<rustix::process::Pid, WorkerError>;
 
 impl ThreadPool {
-    /// I/Os to keep outstanding over all workers.
+    /// Returns the queue depth over all workers.
     fn queue_depth(&self) -> u32 {
         self.handles.iter().map(|handle| handle.queue_depth).sum()
     }
 
-    /// Processors that the workers may run on.
+    /// Returns the number of processors that the workers may run on.
     fn processors(&self) -> u32 {
         let cpus = self.plans.first().and_then(|plan| plan.job.load.cpus.as_ref());
         cpus.map_or_else(
@@ -104,18 +104,18 @@ impl ThreadPool {
         )
     }
 
-    /// Starts jobs, all workers together; the depth may later rise to `max_depth`.
+    /// Starts the workers of all jobs together. The queue depth may later grow to `max_depth`.
     ///
     /// # Errors
-    /// Where a load does not fit its target, or an engine or thread cannot be had.
+    /// If a load does not fit its target, or an engine or thread cannot be created.
     pub fn start(jobs: Vec<PoolJob>, max_depth: u32) -> Result<Self, WorkerError> {
         Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), max_depth)
     }
 
-    /// As [`Self::start`], for jobs some of which verify.
+    /// Same as [`Self::start`], for jobs some of which verify.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// Same as [`Self::start`].
     pub fn start_verified(
         jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
         max_depth: u32,
@@ -155,7 +155,7 @@ impl ThreadPool {
         Ok(pool)
     }
 
-    /// Adds workers to a job; they rest until they get a setting.
+    /// Adds workers to a job. They rest until they get settings.
     fn start_workers(
         &mut self,
         plan: &mut JobPlan,
@@ -183,11 +183,11 @@ impl ThreadPool {
             let thread_id = match self.until_ready(&receiver) {
                 Some(Ok(Ok(thread_id))) => thread_id,
                 Some(Ok(Err(error))) => {
-                    // The thread ends by itself; it never was a worker.
+                    // The thread ends by itself; it never became a worker.
                     join_worker(join)?;
                     return Err(error);
                 }
-                // It ended without a word: it panicked, and the panic goes on here.
+                // The thread ended without a report because it panicked. The panic continues here.
                 Some(Err(_)) => return join_worker(join),
                 None => return Err(WorkerError::NotReady),
             };
@@ -197,7 +197,7 @@ impl ThreadPool {
         Ok(())
     }
 
-    /// What a new worker says, or that it ended without a word; `None` where it says nothing for too long.
+    /// Returns what a new worker reports, or that it ended without a report; `None` if it takes too long.
     fn until_ready(&self, receiver: &Receiver<Ready>) -> Option<Result<Ready, RecvTimeoutError>> {
         let mut patience = Patience::new(self.hurry.as_ref());
         loop {
@@ -211,7 +211,7 @@ impl ThreadPool {
         }
     }
 
-    /// Adds workers to the pool's one job.
+    /// Adds workers to the only job of this pool.
     fn start_more(&mut self, count: u32) -> Result<(), WorkerError> {
         let Some(mut plan) = self.plans.pop() else { return Ok(()) };
         let started = self.start_workers(&mut plan, count, self.max_depth);
@@ -219,7 +219,7 @@ impl ThreadPool {
         started
     }
 
-    /// Workers at rest sleep; everyone else sees a request at the next turn.
+    /// Wakes resting workers, which sleep. All others see a request in their next turn.
     fn wake_resting(&self) {
         for thread in &self.threads {
             if let Some(join) = &thread.join {
@@ -228,7 +228,7 @@ impl ThreadPool {
         }
     }
 
-    /// Waits until the workers have applied the last request, waking those in long calls.
+    /// Waits until the workers have applied the last request, and wakes those in long calls.
     fn await_obedience(&mut self) -> Result<(), WorkerError> {
         let start_ns = self.clock.now_ns();
         let mut next_wake_ns = WAKE_AFTER_NS;
@@ -252,9 +252,9 @@ impl ThreadPool {
         }
     }
 
-    /// Waits until every thread has ended, waking those in long calls. One that sits in a call which nothing
-    /// interrupts is left to itself when patience is over: it owns its engine, its buffers and its files,
-    /// so all that it may still touch stays until it ends, or the process does.
+    /// Waits until every thread has ended, and wakes those in long calls. When patience is over, leaves threads behind
+    /// that are in a call that cannot be interrupted. Such a thread owns its engine, its buffers and its files, so
+    /// everything it may still access stays until the thread or the process ends.
     fn await_ends(&mut self) {
         let mut patience = Patience::new(self.hurry.as_ref());
         let mut sleep = Duration::from_micros(20);
@@ -279,7 +279,7 @@ impl ThreadPool {
         self.leave_behind();
     }
 
-    /// Gives up the threads that have not ended.
+    /// Leaves the threads behind that have not ended.
     fn leave_behind(&mut self) {
         for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
             if thread.is_working() {
@@ -289,10 +289,10 @@ impl ThreadPool {
         }
     }
 
-    /// The error of a worker that ended with one.
+    /// Returns the error of a worker that ended with one.
     fn failed_worker(&mut self) -> Result<(), WorkerError> {
         for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
-            // A thread that panicked is over without a word.
+            // A thread that panicked has ended without a report.
             let over = thread.join.as_ref().is_some_and(JoinHandle::is_finished);
             if (handle.control.is_finished() || over)
                 && let Some(join) = thread.join.take()
@@ -303,11 +303,11 @@ impl ThreadPool {
         Ok(())
     }
 
-    /// Asks for each worker's depth and takes the window that ends with the change.
+    /// Requests the queue depth of each worker and returns the window that ends with the change.
     fn change(&mut self, queue_depth: impl Fn(usize, u32) -> u32) -> Result<Window, WorkerError> {
         let mut window = self.arrivals.window();
-        // Workers that did not apply in time the last time may have done so meanwhile; they hand
-        // over again only when that is taken.
+        // Workers that were late the last time may have applied the request since. They hand over again only after that
+        // window is taken.
         collect(&self.handles, &mut window);
         for (index, handle) in self.handles.iter_mut().enumerate() {
             handle.request(queue_depth(index, handle.queue_depth));
@@ -317,7 +317,7 @@ impl ThreadPool {
         Ok(self.collect(window))
     }
 
-    /// Adds what was handed over, and what came due until then, to a window.
+    /// Adds what was handed over, and what became due until then, to a window.
     fn collect(&mut self, mut window: Window) -> Window {
         collect(&self.handles, &mut window);
         self.arrivals.count(&mut window);
@@ -326,7 +326,7 @@ impl ThreadPool {
     }
 }
 
-/// A worker's result; a panic of its thread goes on here.
+/// Returns a worker's result. If its thread panicked, the panic continues here.
 fn join_worker(join: JoinHandle<Result<(), WorkerError>>) -> Result<(), WorkerError> {
     match join.join() {
         Ok(result) => result,
@@ -354,10 +354,10 @@ impl WorkerPool for ThreadPool {
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
         let missing = match self.plans.as_slice() {
             [plan] => plan.workers_for(queue_depth).saturating_sub(self.handles.len() as u32),
-            // Depth over several jobs is theirs to keep.
+            // With several jobs, each keeps its own queue depth.
             _ => 0,
         };
-        // Where the system gives no further thread, those that are there go on.
+        // If the system refuses another thread, the existing ones continue.
         let refused = missing > 0 && self.start_more(missing).is_err();
         if refused {
             self.most_depth = Some(self.handles.len() as u32);
@@ -367,16 +367,16 @@ impl WorkerPool for ThreadPool {
         self.change(|index, _| share(queue_depth, workers, index as u32))
     }
 
-    /// False for several jobs, whose share of the load would change; for jobs whose I/Os depend on
-    /// the number of workers; and beyond one worker for each I/O outstanding and for each processor
-    /// the workers may run on.
+    /// False for several jobs, because their shares of the load would change; for jobs whose I/Os depend on the number
+    /// of workers; and if there is already one worker for each outstanding I/O or for each processor that the workers
+    /// may run on.
     fn could_add_worker(&self) -> bool {
         let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
         fits && (self.handles.len() as u32) < self.processors().min(self.queue_depth())
     }
 
-    /// `None` also where the system refuses another thread, ring or buffer: those at work go on
-    /// without.
+    /// Also returns `None` if the system refuses another thread, ring or buffer. The existing workers then continue
+    /// without it.
     fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
         let (workers, queue_depth) = (self.handles.len() as u32, self.queue_depth());
         if !self.could_add_worker() || self.start_more(1).is_err() {
@@ -394,7 +394,7 @@ impl WorkerPool for ThreadPool {
         self.heartbeat.take()
     }
 
-    /// Workers for which there are not enough processors wait for each other: that is the load's own doing.
+    /// If there are fewer processors than workers, the workers wait for each other. That is a property of the load.
     fn starvation(&self) -> Option<Starvation> {
         let fit = self.handles.len() as u32 <= self.processors();
         Some(self.starvation.read(if fit { Waiting::Workers } else { Waiting::Ignored }))
@@ -455,7 +455,7 @@ impl WorkerPool for ThreadPool {
 }
 
 impl Drop for ThreadPool {
-    /// No thread outlives its pool, unless nothing can end it: see `await_ends`.
+    /// Ends all threads, except those that cannot be ended: see `await_ends`.
     fn drop(&mut self) {
         for handle in &self.handles {
             handle.control.request_stop();
@@ -468,7 +468,7 @@ impl Drop for ThreadPool {
     }
 }
 
-/// A worker thread: builds its engine, says that it is ready, and turns until it is done.
+/// Runs a worker thread: creates its engine, reports that it is ready, and takes turns until the worker ends.
 fn work(
     engine: EngineKind,
     setup: &Setup,
@@ -506,7 +506,7 @@ fn work(
         },
         EngineKind::Psync => run(Psync::new(setup), pool, assignment, ready),
         EngineKind::Null => run(Null::new(setup.max_depth), pool, assignment, ready),
-        // A simulated device has a pool of its own; here its clock would stand still.
+        // Simulated devices have their own worker pool; here their clock would not advance.
         EngineKind::Sim => {
             let source = std::io::ErrorKind::Unsupported.into();
             refuse(EngineError { engine: "sim", call: "start on threads", source }.into(), ready)
@@ -526,7 +526,7 @@ fn run<E: Engine>(
     ready: &Sender<Ready>,
 ) -> Result<(), WorkerError> {
     let mut worker = Worker::new(engine, pool, assignment);
-    // Sleeps before an arrival end when asked, not 50 µs later.
+    // Lets sleeps before an arrival end on time, not 50 µs late.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let _ = ready.send(Ok(rustix::thread::gettid()));
     let result = loop {
@@ -543,18 +543,18 @@ fn run<E: Engine>(
     result
 }
 
-/// Signal that ends a worker's wait in the kernel and does nothing else.
+/// Returns the signal that ends a worker's wait in the kernel and does nothing else.
 fn wake_signal() -> i32 {
     libc::SIGRTMIN() + 7
 }
 
-/// Installs the empty handler once.
+/// Installs the empty signal handler, once.
 fn allow_wakes() {
     extern "C" fn nothing(_signal: i32) {}
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
-        // SAFETY: a zeroed sigaction is a valid one; the handler does nothing. Without SA_RESTART
-        // the interrupted call returns.
+        // SAFETY: a zeroed sigaction is valid, and the handler does nothing. Without SA_RESTART, the interrupted call
+        // returns.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = nothing as *const () as usize;
@@ -563,10 +563,10 @@ fn allow_wakes() {
     });
 }
 
-/// Wakes a thread of this process from a waiting system call.
+/// Wakes a thread of this process from a blocking system call.
 fn wake(thread_id: rustix::process::Pid) {
     let process = rustix::process::getpid().as_raw_nonzero().get();
     let thread = thread_id.as_raw_nonzero().get();
-    // SAFETY: tgkill takes numbers only; a thread that has ended gives an error, which is right.
+    // SAFETY: tgkill takes only numbers. For a thread that has ended it returns an error, which is harmless.
     unsafe { libc::syscall(libc::SYS_tgkill, process, thread, wake_signal()) };
 }

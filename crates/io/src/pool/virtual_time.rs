@@ -1,4 +1,4 @@
-//! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
+//! Workers on a simulated device: one thread, a clock that jumps, and results that the seed reproduces.
 
 use super::{Arrivals, JobPlan, Paused, PoolJob, WorkerHandle, WorkerPool, collect, shares};
 use crate::engine::sim::{Sim, World};
@@ -12,14 +12,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A pool in virtual time. A simulated second takes as long as its events: about a microsecond
-/// for each I/O.
+/// A worker pool in virtual time. A simulated second takes as long as its events: about a microsecond per I/O.
 pub struct VirtualPool {
     world: Rc<RefCell<World>>,
     workers: Vec<Worker<Sim>>,
     handles: Vec<WorkerHandle>,
     arrivals: Arrivals,
-    /// What the last turn of each worker ended with.
+    /// State of each worker after its last turn.
     turns: Vec<Turn>,
     pauses: Option<Absences>,
     /// Pauses that were not taken yet.
@@ -28,10 +27,10 @@ pub struct VirtualPool {
     starved: Starvation,
 }
 
-/// Absences that are made on purpose.
+/// Absences that the specification asks for.
 struct Absences {
     each: Absence,
-    /// When the next one begins.
+    /// Start of the next one.
     next_ns: u64,
 }
 
@@ -40,7 +39,7 @@ impl Absences {
         each.map(|each| Self { each, next_ns: begin_ns.saturating_add(each.every_ns) })
     }
 
-    /// The end of one that begins now, where one does.
+    /// Returns the end of an absence that begins now; `None` if none does.
     fn begins(absences: &mut Option<Self>, now_ns: u64) -> Option<u64> {
         let absences = absences.as_mut().filter(|absences| absences.next_ns <= now_ns)?;
         let Absence { every_ns, for_ns } = absences.each;
@@ -57,20 +56,19 @@ impl std::fmt::Debug for VirtualPool {
 }
 
 impl VirtualPool {
-    /// Starts jobs on a new simulated device; the depth may later rise to `max_depth`.
+    /// Starts jobs on a new simulated device. The queue depth may later grow to `max_depth`.
     ///
     /// # Errors
-    /// Where a load does not fit the device.
+    /// If a load does not fit the device.
     pub fn start(jobs: Vec<PoolJob>, spec: SimSpec, max_depth: u32) -> Result<Self, WorkerError> {
         Self::start_on(jobs, &DeviceSlot::new(spec), max_depth)
     }
 
-    /// Starts jobs on a simulated device as the last pool left it, its time included. The device is
-    /// free for the next pool when this one is dropped; what is outstanding then is completed, and
-    /// nobody is told.
+    /// Starts jobs on a simulated device as the last worker pool left it, including its time. When this pool is
+    /// dropped, its outstanding I/Os are completed without a report, and the next pool can use the device.
     ///
     /// # Errors
-    /// Where a load does not fit the device, or another pool has it.
+    /// If a load does not fit the device, or another pool has it.
     pub fn start_on(
         jobs: Vec<PoolJob>,
         slot: &DeviceSlot,
@@ -79,10 +77,10 @@ impl VirtualPool {
         Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), slot, max_depth)
     }
 
-    /// As [`Self::start_on`], for jobs some of which verify; the device has to keep its data.
+    /// Same as [`Self::start_on`], for jobs some of which verify. The device must keep its data.
     ///
     /// # Errors
-    /// As [`Self::start_on`].
+    /// Same as [`Self::start_on`].
     pub fn start_verified(
         jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
         slot: &DeviceSlot,
@@ -128,7 +126,7 @@ impl VirtualPool {
         Ok(pool)
     }
 
-    /// Turns a worker as often as it would turn in no time.
+    /// Repeats a worker's turn for as long as it would without time passing.
     fn turn(&mut self, index: usize) -> Result<(), WorkerError> {
         while self.turns[index] != Turn::Finished {
             self.turns[index] = self.workers[index].turn()?;
@@ -142,7 +140,7 @@ impl VirtualPool {
         Ok(())
     }
 
-    /// True where a worker that waits in the kernel would come back.
+    /// Returns true if a worker waiting in the kernel would return.
     fn has_enough(&self, index: usize) -> bool {
         self.world.borrow().due(index as u32) >= self.workers[index].waits_for()
     }
@@ -165,7 +163,7 @@ impl VirtualPool {
         }
     }
 
-    /// Lets the device go on while no worker takes a turn, where an absence begins now.
+    /// If an absence begins now, lets the device continue while no worker takes a turn.
     fn be_absent_if_due(&mut self) -> Result<(), WorkerError> {
         let now_ns = self.now_ns();
         let paused_until = Absences::begins(&mut self.pauses, now_ns);
@@ -215,7 +213,7 @@ impl WorkerPool for VirtualPool {
         let was_finished = self.finished();
         self.run_until(until_ns)?;
         if was_finished || !self.finished() {
-            // At rest, time passes all the same; the step ends with its last I/O.
+            // Time also passes for resting workers, but the step ends with its last I/O.
             self.world.borrow_mut().advance_idle(until_ns);
         }
         Ok(())
@@ -259,13 +257,13 @@ impl WorkerPool for VirtualPool {
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
-        // Whoever ends is not away any more.
+        // Pauses and starvation stop when the workers end.
         (self.pauses, self.starvations) = (None, None);
         for handle in &self.handles {
             handle.control.request_stop();
         }
         self.turn_all()?;
-        // Outstanding I/Os of a simulated device always come back.
+        // Outstanding I/Os of a simulated device always complete.
         self.run_until(u64::MAX)?;
         Ok(self.collect())
     }

@@ -1,4 +1,4 @@
-//! The queueing model: what happens to each I/O, in order of virtual time.
+//! The queueing model: processes each I/O in order of virtual time.
 
 use super::noise::{LateState, NoiseState, normal};
 use super::pages::Pages;
@@ -11,13 +11,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Requests among which a device with seeks chooses the nearest (native command queueing, SATA 3).
+/// Number of requests among which a device with seeks chooses the nearest (native command queueing, SATA 3).
 const REORDER_WINDOW: usize = 32;
 
-/// One I/O as the device sees it.
+/// One I/O, as submitted to the device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
-    /// Worker it belongs to.
+    /// Worker that submitted it.
     pub(crate) owner: u32,
     /// Slot of that worker.
     pub(crate) slot: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Request {
     pub(crate) len: u32,
 }
 
-/// An I/O that is done.
+/// A completed I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Done {
     pub(crate) owner: u32,
@@ -34,23 +34,23 @@ pub(crate) struct Done {
     pub(crate) result: i32,
 }
 
-/// What is to happen at a point of virtual time.
+/// Something that happens at a point of virtual time.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     /// An I/O reaches the queue of a device with seeks.
     Arrival(Request),
-    /// A channel of a device with seeks is free again; its I/O goes on to the bus.
+    /// A channel of a device with seeks becomes free; its I/O continues to the bus.
     ChannelFree(Request),
     /// An I/O reaches the bus.
     Bus(Request),
-    /// An I/O is back at the host.
+    /// An I/O arrives back at the host.
     Complete(Done),
 }
 
 #[derive(Debug)]
 struct Scheduled {
     at_ns: u64,
-    /// Breaks ties by order of scheduling, which makes runs reproducible.
+    /// Breaks ties by the order of scheduling, so that runs are reproducible.
     sequence: u64,
     event: Event,
 }
@@ -79,33 +79,33 @@ pub struct Device {
     now_ns: u64,
     sequence: u64,
     events: BinaryHeap<Reverse<Scheduled>>,
-    /// When each channel is free again (devices without seeks).
+    /// Times at which the channels become free (devices without seeks).
     channels: BinaryHeap<Reverse<u64>>,
     /// Queue of a device with seeks.
     waiting: Vec<Request>,
     idle_channels: u32,
     head_bytes: u64,
     bus_free_ns: u64,
-    /// Theoretical arrival time of the cap's leaky bucket (ITU-T I.371, GCRA), in nanoseconds.
+    /// Theoretical arrival time of the cap's leaky bucket (GCRA, ITU-T I.371), in nanoseconds.
     cap_time_ns: f64,
     dirty_bytes: f64,
     dirty_at_ns: u64,
-    /// Bytes of all writes taken so far.
+    /// Bytes of all accepted writes so far.
     written_bytes: u64,
-    /// What was written, where the spec says to keep it.
+    /// Written data, if the specification says to keep it.
     pub(crate) pages: Pages,
     random: Xoshiro256PlusPlus,
     noise: NoiseState,
     late: Option<LateState>,
-    /// I/Os that are not back at the host.
+    /// I/Os that have not arrived back at the host.
     outstanding: u32,
-    /// What the queue held until `queue_ns`.
+    /// Load of the queue until `queue_ns`.
     queue: QueueReading,
     queue_ns: u64,
 }
 
 impl Device {
-    /// A device at virtual time 0.
+    /// Creates a device at virtual time 0.
     #[must_use]
     pub fn new(spec: SimSpec) -> Self {
         Self {
@@ -132,24 +132,24 @@ impl Device {
         }
     }
 
-    /// What the device is made of.
+    /// Returns the specification of the device.
     #[must_use]
     pub fn spec(&self) -> &SimSpec {
         &self.spec
     }
 
-    /// Virtual time, in nanoseconds.
+    /// Returns the virtual time, in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Moves the clock on; not beyond the next completion.
+    /// Advances the clock, at most to the next completion.
     pub(crate) fn set_now(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
-    /// What the queue held so far.
+    /// Returns the load of the queue so far.
     pub(crate) fn queue(&self) -> QueueReading {
         let most = self.spec.queue.unwrap_or(u32::MAX);
         let held = u64::from(self.outstanding.min(most));
@@ -157,7 +157,7 @@ impl Device {
         QueueReading { in_flight_ns, ..self.queue }
     }
 
-    /// Takes an I/O at the present time. False where it is going to fail.
+    /// Accepts an I/O at the current time. Returns false if it will fail.
     pub(crate) fn submit(&mut self, request: Request) -> bool {
         (self.queue, self.queue_ns) = (self.queue(), self.now_ns);
         self.outstanding += 1;
@@ -192,7 +192,7 @@ impl Device {
         true
     }
 
-    /// Runs until nothing is outstanding, without a report.
+    /// Runs until nothing is outstanding, and discards the completions.
     pub(crate) fn complete_outstanding(&mut self) {
         while let Some(at_ns) = self.next_completion(u64::MAX) {
             self.set_now(at_ns);
@@ -200,8 +200,8 @@ impl Device {
         }
     }
 
-    /// Runs the model until the next completion and returns its time, or `None` where there is
-    /// none up to `bound_ns`. The completion stays for [`Self::take`].
+    /// Runs the model until the next completion and returns its time, or `None` if there is none up to `bound_ns`.
+    /// [`Self::take`] returns the completion.
     pub(crate) fn next_completion(&mut self, bound_ns: u64) -> Option<u64> {
         while let Some(Reverse(next)) = self.events.peek() {
             if next.at_ns > bound_ns {
@@ -217,7 +217,7 @@ impl Device {
         None
     }
 
-    /// Takes the completion that is due now, if there is one.
+    /// Takes a completion that is due now, if there is one.
     pub(crate) fn take(&mut self) -> Option<Done> {
         let Reverse(next) = self.events.peek()?;
         match next.event {
@@ -272,7 +272,7 @@ impl Device {
         self.schedule(at_ns + self.spec.rtt_ns.div_ceil(2), Event::Complete(done));
     }
 
-    /// The errno an I/O fails with, if it does.
+    /// Returns the errno with which an I/O fails, if it does.
     fn refusal(&mut self, request: &Request) -> Option<i32> {
         if self.spec.eio_percent > 0.0 && unit(&mut self.random) * 100.0 < self.spec.eio_percent {
             return Some(libc::EIO);
@@ -282,8 +282,8 @@ impl Device {
         full.then_some(libc::ENOSPC)
     }
 
-    /// When the IOPS cap lets an I/O in that arrives at `at_ns`: a leaky bucket that is full of
-    /// credits at the start.
+    /// Returns when the IOPS cap admits an I/O that arrives at `at_ns`. The cap is a leaky bucket that starts full of
+    /// credits.
     fn admit(&mut self, at_ns: u64) -> u64 {
         let Some(cap) = self.spec.iops_cap else { return at_ns };
         let interval = 1e9 / cap as f64;
@@ -293,7 +293,7 @@ impl Device {
         at as u64
     }
 
-    /// Time until the cache has emptied from `at_ns` on; brings its level up to date.
+    /// Updates the fill level of the cache to `at_ns` and returns how long it takes from then until the cache is empty.
     fn drain_ns(&mut self, at_ns: u64, rate: u64) -> u64 {
         let gone = at_ns.saturating_sub(self.dirty_at_ns) as f64 * rate as f64 / 1e9;
         self.dirty_bytes = (self.dirty_bytes - gone).max(0.0);
@@ -301,9 +301,9 @@ impl Device {
         (self.dirty_bytes / rate as f64 * 1e9) as u64
     }
 
-    /// When the write cache has room for `len` bytes that arrive at `at_ns`; takes them.
+    /// Puts `len` bytes that arrive at `at_ns` into the write cache. Returns when there is room for them.
     fn cache(&mut self, at_ns: u64, len: u32) -> u64 {
-        // A full cache lets writes in one after the other.
+        // A full cache accepts writes one after the other.
         let at_ns = at_ns.max(self.dirty_at_ns);
         let rate = self.spec.destage(self.written_bytes, at_ns);
         self.drain_ns(at_ns, rate);
@@ -314,14 +314,14 @@ impl Device {
         room_at
     }
 
-    /// Time of a service that begins at `start_ns`.
+    /// Draws the time of a service that starts at `start_ns`.
     fn service_ns(&mut self, op: Op, start_ns: u64) -> u64 {
         let at_first = match op {
             Op::Write => self.spec.write_ns(self.written_bytes),
             _ => self.spec.service_ns as f64,
         };
         let faded = at_first * (1.0 + self.spec.fade_percent / 100.0 * (start_ns as f64 / 1e9));
-        // I/Os that take no time would never let virtual time pass.
+        // I/Os that take no time would keep virtual time from passing.
         let mean = (faded * self.spec.wander(start_ns) * self.noise.factor(start_ns)).max(1.0);
         let factor = match self.spec.dist {
             Service::Constant => 1.0,
@@ -334,15 +334,14 @@ impl Device {
         (mean * factor).round() as u64
     }
 
-    /// When `work_ns` of service begun at `start_ns` is done, garbage collection's stalls in
-    /// between.
+    /// Returns when `work_ns` of service that starts at `start_ns` ends, with the garbage collection stalls in between.
     fn through_stalls(&self, mut start_ns: u64, mut work_ns: u64) -> u64 {
         let (every, stall) = (self.spec.gc_every_ns, self.spec.gc_stall_ns);
         if every == 0 {
             return start_ns + work_ns;
         }
         loop {
-            // Stalls fill the end of each period.
+            // A stall is at the end of each period.
             let period_start = start_ns - start_ns % every;
             let (stall_start, stall_end) = (period_start + every - stall, period_start + every);
             if start_ns >= stall_start {
@@ -356,7 +355,7 @@ impl Device {
         }
     }
 
-    /// Starts what waits on a device with seeks, the nearest first.
+    /// Starts I/Os that wait on a device with seeks, the nearest first.
     fn start_nearest(&mut self, at_ns: u64) {
         while self.idle_channels > 0 && !self.waiting.is_empty() {
             let head = self.head_bytes;
@@ -371,7 +370,7 @@ impl Device {
             let share =
                 request.offset_bytes.abs_diff(head) as f64 / self.spec.size_bytes.max(1) as f64;
             let seek = (self.spec.seek_ns as f64 * share.min(1.0).sqrt()) as u64;
-            // A block right behind the last one needs neither seek nor rotation, only its transfer.
+            // A block directly after the last one needs neither seek nor rotation, only its transfer.
             let streams = share == 0.0 && self.spec.bus_bytes_per_sec.is_some();
             let service = if streams { 0 } else { self.service_ns(request.op, at_ns) };
             self.head_bytes = request.offset_bytes + u64::from(request.len);

@@ -1,9 +1,9 @@
 //! Simulated devices in virtual time: a queueing model of a storage device.
 //!
-//! The way of an I/O: half the round trip, the IOPS cap, a write cache if there is one and it is a
-//! write, else one of the channels; then the bus; then the other half of the round trip. With one
-//! class of channel and exponential service this is the machine-repair or M/M/c model, whose truth
-//! is known in closed form (Kleinrock 1975, vol. 1, ch. 3).
+//! An I/O passes through half of the round trip; the IOPS cap; the write cache if it is a write and there is a cache,
+//! otherwise one of the channels; the bus; and the other half of the round trip. With one class of channel and
+//! exponential service, this is the machine-repair or M/M/c model, whose results are known in closed form (Kleinrock
+//! 1975, vol. 1, ch. 3).
 
 mod device;
 mod noise;

@@ -1,15 +1,15 @@
-//! What makes the service of a simulated device longer and shorter by chance as time passes.
+//! Random changes in the service time of a simulated device over time.
 
 use crate::offsets::unit;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Time between two values. Between them the noise holds still.
+/// Time between two values. Until the next one, the noise is constant.
 const STEP_NS: u64 = 5_000_000;
 
-/// Noise of one correlation time: an Ornstein-Uhlenbeck process on the logarithm of service times. Sums of
-/// these are flicker noise (correlation times that grow by a factor), and nearly a random walk (one much
-/// longer than what is measured).
+/// Noise with one correlation time: an Ornstein-Uhlenbeck process on the logarithm of service times. A sum of these
+/// with correlation times that grow by a factor is flicker noise. One with a correlation time much longer than the
+/// measurement is nearly a random walk.
 ///
 /// G. E. Uhlenbeck, L. S. Ornstein, Physical Review 36 (1930) 823-841.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,27 +20,27 @@ pub struct Noise {
     pub time_ns: u64,
 }
 
-/// Another user of the device who comes and goes.
+/// Another user of the device, who comes and goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
-    /// How much longer a service takes while it is there, in percent.
+    /// By how much a service is longer while the neighbour is present, in percent.
     pub percent: f64,
-    /// Mean time it stays, and stays away, each exponential; in nanoseconds, above 0.
+    /// Mean time for which it is present, and absent, both exponential; in nanoseconds, above 0.
     pub time_ns: u64,
 }
 
-/// Bursts in which some I/Os come back late, while the rate stays what it is: they occupy no channel.
+/// Bursts in which some I/Os complete late. Late I/Os occupy no channel, so the IOPS do not change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LateBursts {
-    /// Share of the I/Os that are late while a burst lasts, in percent.
+    /// Share of late I/Os during a burst, in percent.
     pub percent: f64,
-    /// By how much, in nanoseconds.
+    /// Delay of a late I/O, in nanoseconds.
     pub late_ns: u64,
-    /// Mean time a burst lasts, and does not, each exponential; in nanoseconds, above 0.
+    /// Mean length of a burst, and of the time between two, both exponential; in nanoseconds, above 0.
     pub time_ns: u64,
 }
 
-/// Something that comes and goes: it stays, and stays away, for the same time on average, each exponential.
+/// Something that comes and goes: it is present and absent for the same time on average, both exponential.
 #[derive(Debug)]
 struct Presence {
     time_ns: u64,
@@ -58,7 +58,7 @@ impl Presence {
     }
 }
 
-/// The state of late I/Os, with a source of chance of its own.
+/// State of late I/Os, with its own random stream.
 #[derive(Debug)]
 pub(super) struct LateState {
     bursts: LateBursts,
@@ -75,7 +75,7 @@ impl LateState {
         Self { bursts, presence, random, steps: 0 }
     }
 
-    /// How late an I/O is whose service ends at a time, in nanoseconds.
+    /// Returns the delay of an I/O whose service ends at a time, in nanoseconds.
     pub(super) fn late_ns(&mut self, at_ns: u64) -> u64 {
         while self.steps < at_ns / STEP_NS {
             self.steps += 1;
@@ -87,16 +87,16 @@ impl LateState {
     }
 }
 
-/// The state of a device's noise. It has a source of chance of its own: service times draw the same numbers
-/// with noise and without.
+/// State of a device's noise. It has its own random stream, so that service times draw the same numbers with noise and
+/// without.
 #[derive(Debug)]
 pub(super) struct NoiseState {
     noise: Vec<Noise>,
     neighbour: Option<(Neighbour, Presence)>,
     random: Xoshiro256PlusPlus,
-    /// Values computed so far.
+    /// Number of values computed so far.
     steps: u64,
-    /// Standard normal values, one of each noise.
+    /// Standard normal values, one for each noise.
     values: Vec<f64>,
     factor: f64,
 }
@@ -104,7 +104,7 @@ pub(super) struct NoiseState {
 impl NoiseState {
     pub(super) fn new(noise: &[Noise], neighbour: Option<Neighbour>, seed: u64) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        // Another stream than that of the service times.
+        // A different stream from that of the service times.
         random.jump();
         let values = noise.iter().map(|_| normal(&mut random)).collect();
         let neighbour =
@@ -115,8 +115,8 @@ impl NoiseState {
         state
     }
 
-    /// How many times as long as its mean a service takes that begins at a time. Times before one that was
-    /// asked for have its factor.
+    /// Returns the factor by which a service that starts at a time is longer than its mean. Times before the last one
+    /// requested get that one's factor.
     pub(super) fn factor(&mut self, at_ns: u64) -> f64 {
         if self.noise.is_empty() && self.neighbour.is_none() {
             return 1.0;
@@ -150,7 +150,7 @@ impl NoiseState {
     }
 }
 
-/// A standard normal value (G. E. P. Box, M. E. Muller 1958).
+/// Draws a standard normal value (G. E. P. Box, M. E. Muller 1958).
 pub(super) fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     let radius = (-2.0 * (1.0 - unit(random)).ln()).sqrt();
     let angle = std::f64::consts::TAU * unit(random);
@@ -163,7 +163,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// Logarithms of the factor, so many milliseconds apart.
+    /// Returns logarithms of the factor at times `apart_ms` apart.
     fn logarithms(noise: &[Noise], count: u64, apart_ms: u64) -> Vec<f64> {
         let mut state = NoiseState::new(noise, None, 7);
         (0..count).map(|index| state.factor(index * apart_ms * 1_000_000).ln()).collect()

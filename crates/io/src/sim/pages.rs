@@ -9,7 +9,7 @@ const PAGE_BYTES: u64 = 4096;
 pub(crate) struct Pages(HashMap<(u32, u64), Box<[u8]>>);
 
 impl Pages {
-    /// Keeps what was written.
+    /// Keeps written data.
     pub(crate) fn write(&mut self, file: u32, offset_bytes: u64, data: &[u8]) {
         for piece in pieces(offset_bytes, data.len()) {
             let page = self
@@ -21,7 +21,7 @@ impl Pages {
         }
     }
 
-    /// Gives back what was written; zeros where nothing was.
+    /// Reads back written data; zeros where nothing was written.
     pub(crate) fn read(&self, file: u32, offset_bytes: u64, data: &mut [u8]) {
         for piece in pieces(offset_bytes, data.len()) {
             let data = &mut data[piece.at..piece.at + piece.len];
@@ -35,17 +35,17 @@ impl Pages {
     }
 }
 
-/// What of an I/O lies in one page.
+/// The part of an I/O that lies in one page.
 struct PagePart {
     page: u64,
-    /// Where it begins in the page.
+    /// Offset in the page.
     within: usize,
-    /// Where it begins in the I/O's data.
+    /// Offset in the I/O's data.
     at: usize,
     len: usize,
 }
 
-/// Cuts an I/O at page borders.
+/// Splits an I/O at page boundaries.
 fn pieces(offset_bytes: u64, len: usize) -> impl Iterator<Item = PagePart> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Simulated devices by name. Figures are those of a typical device of the class, not of a product.
+//! Simulated devices by name. The figures are typical of the class of device, not of a product.
 
 use super::spec::{Service, SimSpec};
 
@@ -18,7 +18,7 @@ pub const PRESETS: &[Preset] = &[
         about: "one 7200 rpm disk: seek and rotation, 200 MB/s",
         make: || SimSpec {
             channels: 1,
-            // Half a turn at 7200 rpm.
+            // Half a rotation at 7200 rpm.
             service_ns: 4_170_000,
             dist: Service::Lognormal(0.5),
             seek_ns: 14_000_000,

@@ -1,13 +1,13 @@
-//! Where a simulated device is between the pools that use it.
+//! Passes a simulated device from one worker pool to the next.
 
 use super::device::Device;
 use super::spec::SimSpec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A simulated device that one pool after the other uses: each finds it as the last one left it,
-/// its time, cache, credits, wear, arm, data and chance included.
+/// A simulated device that worker pools use one after the other. Each finds it as the last one left it: its time,
+/// cache, credits, wear, head position, data and random state.
 ///
-/// The device changes hands, so that the lock is taken twice for a pool and never for an I/O.
+/// A pool takes the device out and puts it back. So it takes the lock twice in all, and never for an I/O.
 #[derive(Debug, Clone)]
 pub struct DeviceSlot(Arc<Slot>);
 
@@ -19,32 +19,32 @@ struct Slot {
 }
 
 impl DeviceSlot {
-    /// A new device at virtual time 0.
+    /// Creates a new device at virtual time 0.
     #[must_use]
     pub fn new(spec: SimSpec) -> Self {
         let device = Mutex::new(Some(Device::new(spec.clone())));
         Self(Arc::new(Slot { spec, device }))
     }
 
-    /// What the device is made of.
+    /// Returns the specification of the device.
     #[must_use]
     pub fn spec(&self) -> &SimSpec {
         &self.0.spec
     }
 
-    /// Takes the device; `None` where somebody has it.
+    /// Takes the device; `None` if another pool has it.
     pub(crate) fn take(&self) -> Option<Device> {
         self.lock().take()
     }
 
-    /// Puts the device back when what is outstanding is done: nobody is left to be told.
+    /// Puts the device back after its outstanding I/Os have completed, which nobody is waiting for.
     pub(crate) fn put_back(&self, mut device: Device) {
         device.complete_outstanding();
         *self.lock() = Some(device);
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Device>> {
-        // No assignment of an `Option` is ever half done.
+        // A panic cannot leave the assignment of an `Option` half done.
         self.0.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! `sim:key=value,…`: what a simulated device is made of.
+//! `sim:key=value,…`: the specification of a simulated device.
 
 use super::noise::{LateBursts, Neighbour, Noise};
 use super::presets::PRESETS;
@@ -14,23 +14,23 @@ pub enum Service {
     Constant,
     /// Exponential.
     Exponential,
-    /// Lognormal with this σ of the logarithm; the mean is kept.
+    /// Lognormal with this σ of the logarithm, and the same mean.
     Lognormal(f64),
 }
 
 /// A slow rise and fall of service times around their mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServiceWander {
-    /// Share of the mean by which they rise and fall, in percent; below 100.
+    /// Amplitude, in percent of the mean; below 100.
     pub percent: f64,
-    /// Time from one height to the next, in nanoseconds; above 0.
+    /// Time from one maximum to the next, in nanoseconds; above 0.
     pub period_ns: u64,
 }
 
-/// Times in which iogauge does not work and the device goes on.
+/// Times in which iogauge does not run while the device continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absence {
-    /// Time from the beginning of a measurement, or the end of one, to the next; above 0.
+    /// Time from the start of the measurement, or from the end of the previous absence, to the next; above 0.
     pub every_ns: u64,
     /// Length of each; above 0.
     pub for_ns: u64,
@@ -39,68 +39,65 @@ pub struct Absence {
 /// A simulated device. Durations are nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSpec {
-    /// I/Os served at once.
+    /// Maximum number of I/Os in service.
     pub channels: u32,
     /// Mean service time of a read.
     pub service_ns: u64,
-    /// Mean service time of a write that no cache takes; as a read's where absent.
+    /// Mean service time of a write that does not go to a cache; `None` for that of a read.
     pub write_service_ns: Option<u64>,
     /// Distribution of both.
     pub dist: Service,
-    /// Shared pipe behind the channels, in bytes per second.
+    /// Bandwidth of the bus that all channels share, in bytes per second.
     pub bus_bytes_per_sec: Option<u64>,
-    /// I/Os let in per second, sustained.
+    /// Maximum sustained IOPS.
     pub iops_cap: Option<u64>,
-    /// Credits: I/Os let in beyond the cap after a rest. Full at the start.
+    /// Credits: I/Os admitted beyond the cap after a time of rest. Full at the start.
     pub burst_ios: u64,
-    /// Writes a new device takes in [`Self::fresh_service_ns`], in bytes; over half as many more
-    /// the service time of a write moves to [`Self::write_service_ns`]. 0 for a device that is
-    /// settled at the start.
+    /// Bytes that a new device writes with [`Self::fresh_service_ns`]. Over half as many further bytes, the service
+    /// time of a write changes to [`Self::write_service_ns`]. 0 for a device that is settled at the start.
     pub fresh_bytes: u64,
     /// Mean service time of a write while the device is fresh.
     pub fresh_service_ns: u64,
-    /// Write cache.
+    /// Size of the write cache.
     pub cache_bytes: u64,
-    /// Time a write into the cache takes.
+    /// Service time of a write into the cache.
     pub cache_service_ns: u64,
-    /// Speed at which the cache of a settled device empties, in bytes per second.
+    /// Rate at which the cache of a settled device is destaged, in bytes per second.
     pub destage_bytes_per_sec: u64,
-    /// Time from one stall to the next; 0 for none.
+    /// Time from the start of one stall to the next; 0 for none.
     pub gc_every_ns: u64,
-    /// Length of a stall, in which no service goes on.
+    /// Length of a stall, during which no service makes progress.
     pub gc_stall_ns: u64,
-    /// Share of the mean service time by which it grows each second, in percent; 0 for a device
-    /// that holds still.
+    /// Growth of the mean service time per second, in percent of the original; 0 for none.
     pub fade_percent: f64,
-    /// A device that never settles; `None` for one that does.
+    /// Rise and fall of the service time; `None` for none.
     pub wander: Option<ServiceWander>,
-    /// Chance that makes all services longer and shorter together; empty for none.
+    /// Random noise that affects all services together; empty for none.
     pub noise: Vec<Noise>,
     /// Another user of the device; `None` for none.
     pub neighbour: Option<Neighbour>,
-    /// Bursts in which some I/Os come back late; `None` for none.
+    /// Bursts in which some I/Os complete late; `None` for none.
     pub late: Option<LateBursts>,
-    /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
-    /// distances take the square root of their share; of what waits, the nearest goes first.
+    /// Time of a seek over the whole device, in addition to the service time; 0 for none. A shorter seek takes the
+    /// square root of its share of the distance. Of the waiting I/Os, the nearest is served first.
     pub seek_ns: u64,
-    /// I/Os that fit into the queue of the device; others wait in front of it. No fewer than the channels;
-    /// `None` for a queue without end.
+    /// Number of I/Os that fit into the device's queue; others wait in front of it. At least the number of channels;
+    /// `None` for an unlimited queue.
     pub queue: Option<u32>,
-    /// Round trip to the device, in which it is not busy.
+    /// Round-trip time to the device, during which the device is not busy.
     pub rtt_ns: u64,
-    /// Size of the device.
     pub size_bytes: u64,
     /// Share of I/Os that fail with EIO, in percent.
     pub eio_percent: f64,
-    /// Writes beyond this many bytes from the beginning fail with ENOSPC.
+    /// Size of the space: writes beyond this offset fail with ENOSPC.
     pub space_bytes: Option<u64>,
-    /// True where written data is kept, so that it can be read back; for small devices.
+    /// True if written data is kept, so that it can be read back. For small devices.
     pub keep_data: bool,
-    /// Pauses of iogauge that measures it; `None` for none.
+    /// Pauses of the iogauge process that measures the device; `None` for none.
     pub pause: Option<Absence>,
-    /// Times in which the workers of it wait for a processor; `None` for none.
+    /// Times in which its workers wait for a processor; `None` for none.
     pub starve: Option<Absence>,
-    /// Seed of the service times.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -140,7 +137,7 @@ impl Default for SimSpec {
     }
 }
 
-/// Why a simulated device could not be made.
+/// Why a simulated device cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     #[error("sim: \"{word}\" is no preset and no key=value; presets: {presets}; keys: {}", KEYS.join(", "))]
@@ -149,7 +146,7 @@ pub enum SimError {
     Value {
         key: String,
         value: String,
-        /// What is wrong and what would be right.
+        /// What is wrong, and a hint.
         reason: String,
     },
 }
@@ -188,7 +185,7 @@ const KEYS: &[&str] = &[
 impl FromStr for SimSpec {
     type Err = SimError;
 
-    /// Reads what stands behind `sim:`: a preset, keys, or a preset and keys that change it.
+    /// Parses what follows `sim:`: a preset, keys, or a preset and keys that change it.
     fn from_str(text: &str) -> Result<Self, SimError> {
         let mut spec = Self::default();
         for (index, (key, value)) in pairs(text)?.into_iter().enumerate() {
@@ -214,8 +211,8 @@ fn unknown(word: &str) -> SimError {
     SimError::Unknown { word: word.to_owned(), presets }
 }
 
-/// Splits at commas; a piece without `=` that has a colon continues the value before it, so that
-/// `gc=every:2s,stall:50ms` is one pair.
+/// Splits at commas. A piece that has a colon and no `=` continues the previous value, so that `gc=every:2s,stall:50ms`
+/// is one pair.
 fn pairs(text: &str) -> Result<Vec<(String, Option<String>)>, SimError> {
     let mut pairs: Vec<(String, Option<String>)> = Vec::new();
     for piece in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
@@ -253,7 +250,7 @@ impl SimSpec {
                     .filter(|c| *c <= 65_536)
                     .ok_or_else(|| fail("must be between 1 and 65536".to_owned()))?;
             }
-            // I/Os that take no time would never let virtual time pass.
+            // I/Os that take no time would keep virtual time from passing.
             "service" => self.service_ns = above_zero(duration()?)?,
             "write_service" => self.write_service_ns = Some(above_zero(duration()?)?),
             "dist" => {
@@ -328,7 +325,7 @@ fn parse_wander(value: &str) -> Result<ServiceWander, String> {
     let (percent, period) = value.split_once(':').ok_or(right)?;
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let period_ns = parse_duration_ns(period).map_err(|e| e.to_string())?;
-    // A whole would let services take no time.
+    // With 100 %, services would take no time.
     if percent < 100.0 && period_ns > 0 {
         Ok(ServiceWander { percent, period_ns })
     } else {

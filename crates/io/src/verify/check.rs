@@ -1,5 +1,5 @@
-//! Reads back what a step has written, and judges it: a small loop over an engine, whose figures are
-//! nobody's.
+//! Reads back and judges what a step has written: a small loop over an engine, whose figures are not part of any
+//! result.
 
 use super::classify::{Expected, UnitPlace};
 use super::findings::BadUnit;
@@ -20,29 +20,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-/// Stack of a thread that checks.
+/// Stack size of a checking thread.
 const STACK_BYTES: usize = 256 << 10;
 
-/// A job whose data is to be read back.
+/// A job whose data is read back.
 #[derive(Debug)]
 pub struct CheckJob {
-    /// The load that wrote: engine, depth and block size of the reads are its own.
+    /// The load that wrote the data. Its engine, queue depth and block size are used for reading.
     pub load: Load,
-    /// Its files by part, open for reading.
+    /// Its files, in order of the target's parts, open for reading.
     pub files: Files,
-    /// What it has written.
+    /// Record of what it has written.
     pub verify: Arc<JobVerify>,
 }
 
-/// How far each territory is read: windows of the largest block, in order of their places.
+/// Progress of a check, and whether it should stop.
 #[derive(Debug, Default)]
 struct ReadProgress {
     stop: AtomicBool,
-    /// Units read.
+    /// Number of units read.
     units: AtomicU64,
 }
 
-/// A check under way.
+/// A running check.
 #[derive(Debug)]
 pub struct Check {
     threads: Vec<JoinHandle<Result<(), WorkerError>>>,
@@ -50,7 +50,8 @@ pub struct Check {
     total_units: u64,
 }
 
-/// A territory with the next of its windows.
+/// A territory that is read in windows of the largest block, in order of offset. `next` is the first unit of the next
+/// window.
 #[derive(Debug)]
 struct Field {
     territory: Arc<Territory>,
@@ -58,11 +59,11 @@ struct Field {
 }
 
 impl Check {
-    /// Starts reading back what these jobs have written, all at once. A territory that several jobs
-    /// have written is read once.
+    /// Starts reading back what these jobs have written, all jobs together. A territory that several jobs have written
+    /// is read once.
     ///
     /// # Errors
-    /// Where the system refuses a thread. What an engine says comes out of [`Self::finish`].
+    /// If the system refuses a thread. [`Self::finish`] returns the errors of engines.
     pub fn start(jobs: Vec<CheckJob>) -> Result<Self, WorkerError> {
         let mut fields: Vec<Arc<Field>> = Vec::new();
         let mut check = Self { threads: Vec::new(), progress: Arc::default(), total_units: 0 };
@@ -102,39 +103,39 @@ impl Check {
         Ok(check)
     }
 
-    /// Units to read.
+    /// Returns the number of units to read.
     #[must_use]
     pub fn total_units(&self) -> u64 {
         self.total_units
     }
 
-    /// Units read so far.
+    /// Returns the number of units read so far.
     #[must_use]
     pub fn done_units(&self) -> u64 {
         self.progress.units.load(Ordering::Relaxed)
     }
 
-    /// True once everything is read, or nothing more will be.
+    /// Returns true if everything has been read, or nothing more will be.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Ends it when what is outstanding is done.
+    /// Ends the check after the outstanding I/Os.
     pub fn stop(&self) {
         self.progress.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Does not wait for threads that do not end: each owns its buffers and files as long as it lives.
+    /// Ends the check without waiting for threads that do not end. Each thread owns its buffers and files.
     pub fn leave(mut self) {
         self.stop();
         self.threads.clear();
     }
 
-    /// Waits for the end.
+    /// Waits until the check ends.
     ///
     /// # Errors
-    /// Where an engine failed, or could not be had.
+    /// If an engine failed or could not be created.
     pub fn finish(mut self) -> Result<(), WorkerError> {
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
@@ -154,8 +155,8 @@ impl Drop for Check {
     }
 }
 
-/// Has the page cache written to the device and emptied, so that the device is read and not the
-/// cache. Where that fails, what is read tells.
+/// Writes the page cache to the device and drops it, so that reads come from the device. Errors are ignored: the reads
+/// show them.
 fn forget(files: &Files) {
     for file in files.iter() {
         let _ = rustix::fs::fdatasync(file);
@@ -196,17 +197,17 @@ fn work(
     }
 }
 
-/// A stretch of written units under way.
+/// A range of written units that is being read.
 #[derive(Debug, Clone, Default)]
 struct UnitRange {
-    /// Part of the job.
+    /// Index of the part in the job.
     part: u32,
     units: Range<u64>,
-    /// Bytes there already.
+    /// Number of bytes read so far.
     done: u32,
 }
 
-/// One thread's share.
+/// State of one thread.
 #[derive(Debug)]
 struct Reader<'a> {
     job: &'a CheckJob,
@@ -216,9 +217,9 @@ struct Reader<'a> {
     slots: Vec<UnitRange>,
     free: Vec<u32>,
     again: Vec<u32>,
-    /// Part of the job whose windows are taken now.
+    /// Index of the part in the job that is being read.
     part: usize,
-    /// Rest of the window taken last.
+    /// Rest of the current window.
     rest: Range<u64>,
 }
 
@@ -276,8 +277,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Decides the next stretch and puts it in a slot; `None` where there is no room or nothing more
-    /// to read.
+    /// Puts the next range into a slot. Returns `None` if no slot is free or nothing is left to read.
     fn take(&mut self) -> Option<u32> {
         if self.free.is_empty() {
             return None;
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         Some(slot)
     }
 
-    /// The next written units that lie side by side in a window.
+    /// Returns the next adjacent written units in a window.
     fn next_stretch(&mut self) -> Option<UnitRange> {
         loop {
             if self.progress.stop.load(Ordering::Relaxed) || self.job.verify.findings.is_over() {
@@ -356,7 +356,7 @@ impl<'a> Reader<'a> {
         let territory = self.fields[part as usize].territory.clone();
         let verify = &*self.job.verify;
         let unit_bytes = verify.format.unit_bytes;
-        // Units that came before the error are judged like others.
+        // Units read before the error are judged like any others.
         let whole = u64::from(done / unit_bytes);
         let data = self.pool.bytes(slot, len as usize);
         for (number, unit) in units.clone().zip(data.chunks_exact_mut(unit_bytes as usize)) {

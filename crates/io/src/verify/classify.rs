@@ -1,13 +1,13 @@
-//! Whether a unit is what was written, and if not, what is wrong with it.
+//! Decides whether a unit is what was written, and if not, what is wrong with it.
 
 use super::header::{Format, HeaderState, Origin, head};
 use super::ledger::Known;
 use iogauge_model::load::VerifyAlgorithm;
 use iogauge_model::result::VerifyFault;
 
-/// What a device writes whole, at least.
+/// Minimum number of bytes that a device writes as a whole.
 const SECTOR_BYTES: usize = 512;
-/// How many writes before and behind the one in the header are tried for the rest of a torn unit.
+/// Number of writes before and after the one in the header that are tried for the rest of a torn unit.
 const TRIED: u32 = 8;
 
 /// Where a unit was read.
@@ -17,28 +17,27 @@ pub(super) struct UnitPlace {
     pub offset_bytes: u64,
 }
 
-/// What a unit ought to be.
+/// What a unit should be.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expected {
-    /// Of any run, so long as it is whole and in its place. The number of its part may be that of
-    /// another target.
+    /// Written by any run; it must be whole and in its place. Its part index may be that of another target.
     AnyRun,
-    /// Of this run and these writes.
+    /// From this run and these writes.
     Of { run: u64, known: Known },
-    /// Of this run, and of this write or a later one: those behind it may have landed.
+    /// From this run, and from this write or a later one, which may have landed.
     Since { run: u64, sequence: u32 },
 }
 
-/// What a unit is.
+/// Verdict on a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UnitState {
     Right,
-    /// What it ought to be is not known.
+    /// What it should be is unknown.
     Unjudged,
     Wrong(VerifyFault),
 }
 
-/// Judges a unit. It is as before afterwards.
+/// Judges a unit. Leaves it unchanged.
 pub(super) fn judge(
     format: &Format,
     unit: &mut [u8],
@@ -51,7 +50,7 @@ pub(super) fn judge(
     if format.algorithm == VerifyAlgorithm::Pattern {
         return pattern(format, unit, place);
     }
-    // Several writes at once may leave a mixture, of which nothing can be said.
+    // Writes in progress at the same time may leave a mixture, which cannot be judged.
     let mixed = matches!(expected, Expected::Of { known: Known::OneOf { .. }, .. });
     let broken = |fault| if mixed { UnitState::Unjudged } else { UnitState::Wrong(fault) };
     match head(unit) {
@@ -88,7 +87,7 @@ fn pattern(format: &Format, unit: &[u8], place: UnitPlace) -> UnitState {
     }
 }
 
-/// What is wrong with a unit that is whole.
+/// Returns what is wrong with a unit that is whole.
 fn whole(origin: &Origin, place: UnitPlace, expected: Expected) -> Option<VerifyFault> {
     let Origin { offset_bytes, part, sequence, run, .. } = *origin;
     let other_part = match expected {
@@ -113,7 +112,7 @@ fn whole(origin: &Origin, place: UnitPlace, expected: Expected) -> Option<Verify
         return Some(misplaced);
     }
     let (first, last) = allowed?;
-    // Counts go round.
+    // The numbers wrap around.
     let allowed = sequence.wrapping_sub(first) <= last.wrapping_sub(first);
     (!allowed).then_some(VerifyFault::Stale { sequence, expected_sequence: first })
 }
@@ -124,7 +123,7 @@ fn made(format: &Format, origin: &Origin) -> Vec<u8> {
     made
 }
 
-/// What is wrong with a unit whose header can be read and that is not whole.
+/// Returns what is wrong with a unit that has a readable header and is not whole.
 fn broken_content(format: &Format, unit: &[u8], origin: &Origin) -> VerifyFault {
     let made = made(format, origin);
     if format.pattern.is_none()
@@ -132,15 +131,15 @@ fn broken_content(format: &Format, unit: &[u8], origin: &Origin) -> VerifyFault 
     {
         return torn;
     }
-    // Something differs: the digest is wrong.
+    // Something differs, because the digest is wrong.
     differences(unit, &made).unwrap_or(VerifyFault::HeaderDamaged)
 }
 
-/// A unit of which some sectors at the end are others altogether.
+/// Returns the fault if some sectors at the end of a unit have entirely different content.
 fn torn(format: &Format, unit: &[u8], origin: &Origin, made: &[u8]) -> Option<VerifyFault> {
     let sectors = unit.chunks(SECTOR_BYTES).zip(made.chunks(SECTOR_BYTES));
     let first = sectors.clone().position(|(is, ought)| is != ought).filter(|first| *first > 0)?;
-    // One byte of 256 is the same by chance.
+    // One byte in 256 is the same by chance.
     let differs = |(is, ought): (&[u8], &[u8])| {
         is.iter().zip(ought).filter(|(a, b)| a == b).count() < is.len() / 8
     };
@@ -157,7 +156,7 @@ fn torn(format: &Format, unit: &[u8], origin: &Origin, made: &[u8]) -> Option<Ve
     Some(VerifyFault::Torn { sequence: origin.sequence, from_byte: from as u64, rest_sequence })
 }
 
-/// Where bytes differ from what they ought to be; `None` where none does.
+/// Returns where bytes differ from what they should be; `None` if they are the same.
 fn differences(is: &[u8], ought: &[u8]) -> Option<VerifyFault> {
     let mut differing = is.iter().zip(ought).enumerate().filter(|(_, (a, b))| a != b);
     let (first, (a, b)) = differing.next()?;
@@ -233,7 +232,7 @@ mod tests {
         let elsewhere = UnitPlace { part: 1, ..PLACE };
         let verdict = judge(&format, &mut unit(5), elsewhere, of(Known::Exactly(5)));
         assert_eq!(verdict, UnitState::Wrong(misplaced(Some(2))));
-        // Which number a part had in another target says nothing.
+        // The index of a part in another target does not matter.
         let verdict = judge(&format, &mut unit(5), elsewhere, Expected::AnyRun);
         assert_eq!(verdict, UnitState::Right);
     }
@@ -267,7 +266,7 @@ mod tests {
                 from_byte: from as u64,
                 rest_sequence: Some(rest),
             };
-            // A unit that may be of either write is whole all the same.
+            // A unit that may be from either write must still be whole.
             for expected in [of(Known::Exactly(6)), since(0)] {
                 assert_eq!(judged(&mut torn, expected), UnitState::Wrong(fault.clone()));
             }

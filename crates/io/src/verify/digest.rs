@@ -7,14 +7,13 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 
-/// Longest digest.
+/// Length of the longest digest.
 pub(super) const MOST_BYTES: usize = 64;
 
-/// A digest, as long as its algorithm makes it; zeros behind it.
+/// A digest, padded with zeros.
 pub(super) type Sum = [u8; MOST_BYTES];
 
-/// The digest of some bytes; numbers with their lowest byte first. All zeros for algorithms without
-/// one.
+/// Returns the digest of some bytes. Numbers are little-endian. All zeros for algorithms without a digest.
 pub(super) fn digest(algorithm: VerifyAlgorithm, bytes: &[u8]) -> Sum {
     let mut sum = [0; MOST_BYTES];
     let mut put = |digest: &[u8]| sum[..digest.len()].copy_from_slice(digest);
@@ -38,7 +37,7 @@ pub(super) fn digest(algorithm: VerifyAlgorithm, bytes: &[u8]) -> Sum {
     sum
 }
 
-/// CRC-32C, which every header has over itself.
+/// Returns the CRC-32C, which every header contains of itself.
 pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }
@@ -47,7 +46,7 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// Check values of the catalogues: digests of "123456789", and of "abc" from FIPS 180 and 202.
+    /// Check values: digests of "123456789" from CRC catalogues, and of "abc" from FIPS 180 and 202.
     #[test]
     fn digests_are_those_of_their_standards() {
         let hex = |algorithm: VerifyAlgorithm, text: &str| -> String {

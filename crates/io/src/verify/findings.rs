@@ -1,16 +1,16 @@
-//! What checking found, from all workers of a step.
+//! What verification found, from all workers of a step.
 
 use iogauge_model::result::VerifyFault;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Findings that are kept; the others are counted.
+/// Maximum number of findings that are kept; the others are only counted.
 const MOST: usize = 16;
 
 /// A unit that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadUnit {
-    /// File or device of the target, from 0.
+    /// Index of the file or device in the target.
     pub part: u32,
     pub offset_bytes: u64,
     pub len: u32,
@@ -18,7 +18,7 @@ pub struct BadUnit {
     pub fault: VerifyFault,
 }
 
-/// Counts of everything judged so far.
+/// Counts of what was judged so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Units judged.
@@ -31,7 +31,7 @@ pub struct Totals {
     pub corrupted: u64,
 }
 
-/// Collects what workers find.
+/// Collects the findings of workers.
 #[derive(Debug, Default)]
 pub struct Findings {
     units: AtomicU64,
@@ -52,14 +52,14 @@ impl Findings {
         self.unjudged.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes a finding; with `fatal` it ends the check.
+    /// Adds a finding. If `fatal`, it ends the check.
     pub(super) fn wrong(&self, found: BadUnit, fatal: bool) {
         self.right(found.len);
         self.corrupted.fetch_add(1, Ordering::Relaxed);
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let same =
             |known: &BadUnit| known.part == found.part && known.offset_bytes == found.offset_bytes;
-        // A unit that is read again is found again.
+        // A unit that is read again is found wrong again.
         if first.len() < MOST && !first.iter().any(same) {
             first.push(found);
         }
@@ -68,13 +68,13 @@ impl Findings {
         }
     }
 
-    /// True once a finding has ended the check.
+    /// Returns true if a finding has ended the check.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Everything judged so far.
+    /// Returns the counts of what was judged so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Findings {
         }
     }
 
-    /// The first findings, by their place.
+    /// Returns the first findings, in order of part and offset.
     #[must_use]
     pub fn first(&self) -> Vec<BadUnit> {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner).clone();

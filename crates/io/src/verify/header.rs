@@ -1,8 +1,8 @@
-//! What a unit is made of: a header, and content that follows from it.
+//! Format of a unit: a header, and the content that it determines.
 //!
-//! All numbers have their lowest byte first.
+//! All numbers are little-endian.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0 – 7 | `IOGverif` |
 //! | 8 – 9 | version, 1 |
@@ -10,13 +10,13 @@
 //! | 12 – 15 | length of the unit |
 //! | 16 – 23 | run: a number drawn for each step that writes |
 //! | 24 – 31 | offset in the file or device |
-//! | 32 – 35 | sequence: how often the run had written the unit, this time included |
+//! | 32 – 35 | sequence: number of times the run has written the unit, including this one |
 //! | 36 – 39 | worker |
-//! | 40 – 43 | file or device of the target, from 0 |
+//! | 40 – 43 | index of the file or device in the target |
 //! | 44 – 47 | zeros |
-//! | 48 – 51 | CRC-32C of the bytes before |
-//! | 52 – | digest of the whole unit with zeros in the digest's place |
-//! | behind | content |
+//! | 48 – 51 | CRC-32C of the preceding bytes |
+//! | 52 – | digest of the whole unit, computed with zeros in place of the digest |
+//! | rest | content |
 
 use super::digest::{Sum, crc32c, digest};
 use crate::offsets::mix64;
@@ -31,45 +31,45 @@ const FIELDS_BYTES: usize = 48;
 /// Bytes before the digest.
 pub(super) const FIXED_BYTES: usize = 52;
 
-/// Which write a unit's content comes from.
+/// The write that a unit's content comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Number of the run.
     pub run: u64,
     /// Byte offset in the file or device.
     pub offset_bytes: u64,
-    /// How often the run had written the unit, this time included; counts modulo 2³².
+    /// Number of times the run has written the unit, including this one, modulo 2³².
     pub sequence: u32,
     /// Worker that wrote it.
     pub worker: u32,
-    /// File or device of the target, from 0.
+    /// Index of the file or device in the target.
     pub part: u32,
 }
 
-/// How units are made.
+/// Format of units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// How content is proven.
+    /// Algorithm that proves the content.
     pub algorithm: VerifyAlgorithm,
     /// Length of a unit, at least 128.
     pub unit_bytes: u32,
-    /// What stands behind the header; `None` for data that neither compresses nor repeats.
+    /// Content after the header; `None` for data that neither compresses nor repeats.
     pub pattern: Option<Vec<u8>>,
 }
 
-/// What the head of a unit says.
+/// State of a unit's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeaderState {
-    /// It is one, with the number of the bit that had to be set right first.
+    /// A valid header, with the number of the bit that had to be corrected first.
     Is { origin: Origin, code: u16, len: u32, bit: Option<u32> },
-    /// It begins like one, and its checksum is wrong.
+    /// Starts like a header, but its checksum is wrong.
     Damaged,
-    /// It is none.
+    /// Not a header.
     Missing,
 }
 
 impl Format {
-    /// Where the content begins.
+    /// Returns the offset of the content.
     pub(super) fn content_at(&self) -> usize {
         match self.algorithm {
             VerifyAlgorithm::Pattern => 0,
@@ -77,11 +77,11 @@ impl Format {
         }
     }
 
-    /// Makes the unit that a write puts in its place. Costs about as much as filling it with random
-    /// data and computing its digest.
+    /// Creates the unit that a write stores. Costs about as much as filling it with random data and computing its
+    /// digest.
     ///
     /// # Panics
-    /// In debug builds where `unit` is not as long as a unit.
+    /// In debug builds, if `unit` does not have the length of a unit.
     pub fn stamp(&self, unit: &mut [u8], origin: &Origin) {
         debug_assert_eq!(unit.len(), self.unit_bytes as usize);
         self.fill(unit, origin);
@@ -107,7 +107,7 @@ impl Format {
         unit[FIXED_BYTES..content_at].copy_from_slice(&sum[..content_at - FIXED_BYTES]);
     }
 
-    /// Writes what stands behind the header. The pattern begins with the unit.
+    /// Writes the content after the header. A pattern starts at the start of the unit.
     fn fill(&self, unit: &mut [u8], origin: &Origin) {
         let content_at = self.content_at();
         match &self.pattern {
@@ -123,7 +123,7 @@ impl Format {
         }
     }
 
-    /// True where the digest in the unit is the one of the unit. The unit is as before afterwards.
+    /// Returns true if the digest in the unit is correct. Leaves the unit unchanged.
     pub(super) fn digest_is_right(&self, unit: &mut [u8]) -> bool {
         let place = FIXED_BYTES..self.content_at().max(FIXED_BYTES);
         let mut stored: Sum = [0; 64];
@@ -135,8 +135,8 @@ impl Format {
     }
 }
 
-/// Reads the head of a unit of at least 128 bytes. One wrong bit in it is found and set right, so
-/// that the rest can be checked.
+/// Reads the header of a unit of at least 128 bytes. Finds and corrects a single wrong bit in it, so that the rest can
+/// be checked.
 pub(super) fn head(unit: &[u8]) -> HeaderState {
     let Some(fields) = unit.first_chunk::<FIXED_BYTES>() else { return HeaderState::Missing };
     if is_whole(fields) {
@@ -158,7 +158,7 @@ pub(super) fn head(unit: &[u8]) -> HeaderState {
     HeaderState::Damaged
 }
 
-/// True where the checksum of the fields is right and they are those of a header.
+/// Returns true if the fields are those of a header and their checksum is correct.
 fn is_whole(fields: &[u8; FIXED_BYTES]) -> bool {
     let version = u16::from_le_bytes([fields[8], fields[9]]);
     fields.starts_with(MAGIC)

@@ -1,12 +1,12 @@
-//! What was written: for each unit how often, and whether its content can be known.
+//! Record of writes: how often each unit was written, and whether its content can be known.
 //!
-//! A unit's entry is one word of 64 bits: the number of writes begun, how many of them are under
-//! way, and how far back the writes reach that may have landed last. Writes that are under way at
-//! the same time may land in any order, or mix; they make a *cluster*, which ends when none is under
-//! way any more. Only a write behind the end of a cluster is certain to land after it.
+//! A unit's entry is one 64-bit word: the number of writes begun, the number of writes in progress, and how far back
+//! the writes go that may have landed last. Writes in progress at the same time may land in any order, or mix. They
+//! form a *cluster*, which ends when none is in progress any more. Only a write that begins after the end of a cluster
+//! is certain to land after it.
 //!
-//! Memory: 8 bytes for each unit, taken in pieces of 32 KiB where units are written: 2 MiB for each
-//! GiB in units of 4 KiB.
+//! Memory: 8 bytes per unit, allocated in pieces of 32 KiB where units are written. That is 2 MiB per GiB with units of
+//! 4 KiB.
 
 use super::header::Format;
 use crate::offsets::Extent;
@@ -18,16 +18,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Units of one piece of memory.
+/// Number of units per piece of memory.
 const PIECE_UNITS: u64 = 4096;
 
 /// One unit's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnitEntry(u64);
 
-// Bits of an entry, from the lowest: writes begun (32), writes of the cluster before the newest
-// (16), writes under way (14), something failed or was lost count of in the cluster (1), the unit is
-// given up (1).
+// Bits of an entry, from the lowest: writes begun (32); writes of the cluster before the newest (16); writes in
+// progress (14); a write of the cluster failed, or their number overflowed (1); the unit is given up (1).
 const REACH: u32 = 32;
 const UNDER_WAY: u32 = 48;
 const REACH_MOST: u64 = (1 << 16) - 1;
@@ -35,21 +34,21 @@ const UNDER_WAY_MOST: u64 = (1 << 14) - 1;
 const SPOILT: u64 = 1 << 62;
 const GIVEN_UP: u64 = 1 << 63;
 
-/// What is known of a unit's content.
+/// What is known about a unit's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// Nothing was written to it.
     Untouched,
-    /// A write is under way, failed, or nobody knows.
+    /// A write is in progress or failed, or the content is unknown for another reason.
     Nothing,
-    /// It is that of this write.
+    /// The content is that of this write.
     Exactly(u32),
-    /// Several writes were under way at once: it is that of one of them, or a mixture.
+    /// Several writes were in progress at once. The content is that of one of them, or a mixture.
     OneOf { first: u32, last: u32 },
 }
 
 impl Known {
-    /// The first and the last write that it may be of; `None` where that is not known.
+    /// Returns the first and the last write that the content may be from; `None` if unknown.
     pub(super) fn allowed(self) -> Option<(u32, u32)> {
         match self {
             Self::Untouched | Self::Nothing => None,
@@ -58,7 +57,7 @@ impl Known {
         }
     }
 
-    /// The same with so many writes before the first one that was counted.
+    /// Returns the same with the numbers of writes increased by `before`.
     fn behind(self, before: u32) -> Self {
         let count = |sequence: u32| sequence.wrapping_add(before);
         match self {
@@ -82,7 +81,7 @@ impl UnitEntry {
         self.0 >> UNDER_WAY & UNDER_WAY_MOST
     }
 
-    /// With one more write begun.
+    /// Returns the entry with one more write begun.
     fn begin(self) -> Self {
         if self.0 & GIVEN_UP != 0 {
             return self;
@@ -94,13 +93,13 @@ impl UnitEntry {
         if self.under_way() == UNDER_WAY_MOST {
             return Self(GIVEN_UP);
         }
-        // A cluster too long to count is one of which nothing is known.
+        // Nothing is known about a cluster too long to count.
         let spoilt = self.0 & SPOILT | if self.reach() == REACH_MOST { SPOILT } else { 0 };
         let reach = (self.reach() + 1).min(REACH_MOST);
         Self(writes | reach << REACH | (self.under_way() + 1) << UNDER_WAY | spoilt)
     }
 
-    /// With one of the writes over.
+    /// Returns the entry with one write ended.
     fn end(self, succeeded: bool) -> Self {
         if self.0 & GIVEN_UP != 0 {
             return self;
@@ -127,20 +126,20 @@ impl UnitEntry {
 
 type EntryBlock = Box<[AtomicU64]>;
 
-/// The units of a stretch of one file or device, in the order of their places.
+/// The units of a range of one file or device, in order of their offsets.
 #[derive(Debug)]
 pub struct Territory {
-    /// File or device of the target.
+    /// Index of the file or device in the target.
     pub part: u32,
     /// First byte.
     pub base_bytes: u64,
     /// Number of units.
     pub units: u64,
-    /// How they are made.
+    /// Format of the units.
     pub format: Format,
-    /// Number of the run that writes them.
+    /// Number of the run that writes the units.
     pub run: u64,
-    /// Writes of the run to each unit before the first one that is noted here.
+    /// Number of the run's writes to each unit before the first one recorded here.
     before: u32,
     pieces: Box<[OnceLock<EntryBlock>]>,
 }
@@ -165,7 +164,7 @@ impl Territory {
         &piece[(unit % PIECE_UNITS) as usize]
     }
 
-    /// Numbers of the units of a stretch of whole units.
+    /// Returns the numbers of the units in a range of whole units.
     #[must_use]
     pub fn units_of(&self, offset_bytes: u64, len: u32) -> Range<u64> {
         let unit = u64::from(self.format.unit_bytes);
@@ -173,34 +172,34 @@ impl Territory {
         first..first + u64::from(len) / unit
     }
 
-    /// Where a unit begins.
+    /// Returns the offset of a unit.
     #[must_use]
     pub fn offset_of(&self, unit: u64) -> u64 {
         self.base_bytes + unit * u64::from(self.format.unit_bytes)
     }
 
-    /// Notes a write about to begin, and gives its sequence number.
+    /// Records that a write is about to begin, and returns its sequence number.
     pub fn begin(&self, unit: u64) -> u32 {
         let change = |word| Some(UnitEntry(word).begin().0);
         let entry = self.entry(unit);
-        // SeqCst: a write is noted before it is handed over, whatever other threads note meanwhile.
+        // SeqCst: a write is recorded before it is submitted, regardless of what other threads record.
         let before = entry.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
         UnitEntry(before.unwrap_or_default()).begin().writes().wrapping_add(self.before)
     }
 
-    /// Notes that a write is over: it succeeded, or may have landed in part.
+    /// Records that a write has ended. If it did not succeed, part of it may have landed.
     pub fn end(&self, unit: u64, succeeded: bool) {
         let change = |word| Some(UnitEntry(word).end(succeeded).0);
         let _ = self.entry(unit).fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
     }
 
-    /// What the content of a unit is known to be.
+    /// Returns what is known about the content of a unit.
     #[must_use]
     pub fn known(&self, unit: u64) -> Known {
         self.known_of(UnitEntry(self.word(unit)))
     }
 
-    /// What an entry says of its unit.
+    /// Returns what an entry says about its unit.
     pub(crate) fn known_of(&self, entry: UnitEntry) -> Known {
         entry.known().behind(self.before)
     }
@@ -210,8 +209,8 @@ impl Territory {
         piece.map_or(0, |piece| piece[(unit % PIECE_UNITS) as usize].load(Ordering::SeqCst))
     }
 
-    /// The entries of units at one look each, and a number that stays the same as long as no write of
-    /// any of them begins or ends; `None` where one is under way.
+    /// Reads the entry of each unit once. Returns a number that stays the same as long as no write to any of them
+    /// begins or ends; `None` if one is in progress.
     pub(crate) fn look(&self, units: Range<u64>, entries: &mut Vec<UnitEntry>) -> Option<u64> {
         entries.clear();
         entries.extend(units.map(|unit| UnitEntry(self.word(unit))));
@@ -221,7 +220,7 @@ impl Territory {
         Some(entries.iter().fold(0, |still, entry| crate::offsets::mix64(still ^ entry.0)))
     }
 
-    /// Units that were written at all.
+    /// Returns the number of units that were written.
     #[must_use]
     pub fn touched(&self) -> u64 {
         let words = self.pieces.iter().filter_map(OnceLock::get).flat_map(|piece| piece.iter());
@@ -229,7 +228,7 @@ impl Territory {
     }
 }
 
-/// A stretch of the target that a load may write.
+/// A range of the target that a load may write.
 #[derive(Debug, Clone)]
 struct LoadRange {
     part: u32,
@@ -244,7 +243,7 @@ impl LoadRange {
     }
 }
 
-/// Refuses to remember more units than there is memory for, should all of them be written.
+/// Refuses to record more units than fit into memory, assuming that all of them are written.
 fn check_memory(units: u64, room: &Room) -> Result<(), LedgerError> {
     let asked_bytes = units.saturating_mul(size_of::<AtomicU64>() as u64);
     let (most_bytes, bound) = (room.memory_bytes, room.memory_bound());
@@ -254,14 +253,14 @@ fn check_memory(units: u64, room: &Room) -> Result<(), LedgerError> {
     Err(LedgerError::TooLarge { units, asked_bytes, most_bytes, bound: bound.to_owned() })
 }
 
-/// A load with the parts it writes, by their number in the target.
+/// A load with the parts that it writes, by their index in the target.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
     pub load: &'a Load,
     pub parts: &'a [(u32, Extent)],
 }
 
-/// Jobs whose data cannot be distinguished.
+/// Why the writes of jobs cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     #[error(
@@ -287,17 +286,17 @@ pub enum LedgerError {
     TooLarge { units: u64, asked_bytes: u64, most_bytes: u64, bound: String },
 }
 
-/// What the jobs of one step write.
+/// Record of what the jobs of one step write.
 #[derive(Debug)]
 pub struct Ledger {
     territories: Vec<Arc<Territory>>,
 }
 
 impl Ledger {
-    /// A ledger of nothing yet, for jobs that run together.
+    /// Creates an empty ledger for jobs that run together.
     ///
     /// # Errors
-    /// Where what one of them checks is written by another one in another form.
+    /// If a job writes, in another form, what another one checks.
     pub fn new(writers: &[Writer<'_>]) -> Result<Self, LedgerError> {
         let writing = || writers.iter().filter(|writer| writer.load.writes());
         let mut kept: Vec<LoadRange> = Vec::new();
@@ -316,7 +315,7 @@ impl Ledger {
             let verify = writer.load.verify.as_ref();
             verify.map_or_else(Vec::new, |verify| stretches(writer, &format(writer.load, verify)))
         }) {
-            // What is being written is not there yet, or there again.
+            // Units that are being written may not be there yet, or may have changed.
             if kept.iter().any(|own| overlaps(own, &read)) {
                 return Err(LedgerError::Read);
             }
@@ -333,7 +332,7 @@ impl Ledger {
         Ok(Self { territories: territories.collect() })
     }
 
-    /// The territory of a load's part.
+    /// Returns the territory of a load's part.
     pub(crate) fn territory(
         &self,
         part: u32,
@@ -348,7 +347,7 @@ impl Ledger {
     }
 }
 
-/// Refuses where a load that does not verify writes the stretch.
+/// Returns an error if a load that does not verify writes the range.
 fn kept_apart<'a, 'b: 'a>(
     own: &LoadRange,
     writers: impl Iterator<Item = &'a Writer<'b>>,
@@ -362,7 +361,7 @@ fn kept_apart<'a, 'b: 'a>(
     Ok(())
 }
 
-/// How a load's units are made.
+/// Returns the format of a load's units.
 pub(crate) fn format(load: &Load, verify: &Verify) -> Format {
     Format {
         algorithm: verify.algorithm,
@@ -372,7 +371,7 @@ pub(crate) fn format(load: &Load, verify: &Verify) -> Format {
     }
 }
 
-/// From the first to behind the last byte that the load may touch.
+/// Returns the range of bytes that the load may access.
 fn written(load: &Load, extent: &Extent) -> Range<u64> {
     let begin = extent.base_bytes + load.offset_bytes;
     let last = u64::from(load.numjobs.saturating_sub(1));
@@ -393,7 +392,7 @@ fn stretches(writer: &Writer<'_>, format: &Format) -> Vec<LoadRange> {
     writer.parts.iter().map(stretch).collect()
 }
 
-/// Adds a stretch, as one with those it overlaps.
+/// Adds a range, merged with those that it overlaps.
 fn join(kept: &mut Vec<LoadRange>, mut new: LoadRange) -> Result<(), LedgerError> {
     let touches = |own: &LoadRange, new: &LoadRange| {
         own.part == new.part && own.bytes.start < new.bytes.end && new.bytes.start < own.bytes.end

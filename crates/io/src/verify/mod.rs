@@ -1,8 +1,8 @@
-//! Data that can be checked: what is written carries a header, what was written is remembered, and
-//! what is read is compared with both.
+//! Data that can be verified: written data carries a header, every write is recorded, and data that is read is compared
+//! with both.
 //!
-//! A *unit* is the smallest stretch that is judged. Its content follows from run, offset and
-//! sequence number, so that a wrong one is found byte by byte.
+//! A *unit* is the smallest range that is judged. Run, offset and sequence number determine its content, so errors are
+//! located to the byte.
 
 pub mod check;
 mod classify;

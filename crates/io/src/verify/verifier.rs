@@ -1,4 +1,4 @@
-//! What a worker does for a load that verifies: stamps what it writes, and judges what it reads.
+//! A worker's part in verification: stamps what it writes, and judges what it reads.
 
 use super::classify::{Expected, UnitPlace, UnitState, judge};
 use super::findings::{BadUnit, Findings};
@@ -9,26 +9,26 @@ use crate::offsets::Extent;
 use iogauge_model::load::Load;
 use std::sync::Arc;
 
-/// What the workers of a job that verifies have in common.
+/// What the workers of a job that verifies share.
 #[derive(Debug)]
 pub struct JobVerify {
     pub(super) format: Format,
-    /// What each part has seen written; none for a job that only reads.
+    /// Record of writes for each part; empty for a job that only reads.
     pub(super) territories: Vec<Arc<Territory>>,
-    /// Numbers of the job's parts in the target.
+    /// Indices of the job's parts in the target.
     pub(super) parts: Vec<u32>,
     pub(super) findings: Arc<Findings>,
     pub(super) fatal: bool,
     reads_only: bool,
-    /// Only reads that stand for a write are judged.
+    /// True if only reads that replace a write are judged.
     judges_writes: bool,
-    /// What a load that only reads is to find.
+    /// What a load that only reads should find.
     expected: Expected,
 }
 
 impl JobVerify {
-    /// What a load needs on these parts, which have these numbers in the target; `None` where it
-    /// does not verify. A load that writes is in the ledger.
+    /// Returns what a load needs on these parts, given with their index in the target; `None` if it does not verify. A
+    /// load that writes must be in the ledger.
     #[must_use]
     pub fn of(
         load: &Load,
@@ -58,8 +58,8 @@ impl JobVerify {
         })
     }
 
-    /// Judges what a load that also writes has read of a unit, where something is known of it. The
-    /// reading back tells of how many nothing is.
+    /// Judges a unit read by a load that also writes, if something is known about it. The final read-back counts the
+    /// units about which nothing is known.
     fn judge_known(&self, territory: &Territory, number: u64, unit: &mut [u8], known: Known) {
         if matches!(known, Known::Exactly(_) | Known::OneOf { .. }) {
             let place =
@@ -68,7 +68,7 @@ impl JobVerify {
         }
     }
 
-    /// Judges one unit and returns what was found.
+    /// Judges one unit and records the result.
     pub(super) fn judge(&self, unit: &mut [u8], place: UnitPlace, expected: Expected) {
         match judge(&self.format, unit, place, expected) {
             UnitState::Right => self.findings.right(self.format.unit_bytes),
@@ -87,20 +87,20 @@ impl JobVerify {
 pub(crate) struct Moved {
     pub slot: u32,
     pub op: Op,
-    /// Part of the job.
+    /// Index of the part in the job.
     pub part: u32,
     pub offset_bytes: u64,
     pub len: u32,
 }
 
-/// A worker's share.
+/// One worker's part.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     job: Arc<JobVerify>,
     worker: u32,
-    /// What each slot's read found standing still when it was begun; `None` where it is not judged.
+    /// State of the units when each slot's read began (see [`Territory::look`]); `None` if the read is not judged.
     still: Box<[Option<u64>]>,
-    /// Entries of the units looked at last.
+    /// Entries of the units read last.
     entries: Vec<UnitEntry>,
 }
 
@@ -110,8 +110,8 @@ impl Verifier {
         Self { job, worker, still, entries: Vec::new() }
     }
 
-    /// Prepares an I/O about to be handed over, and says what it is to do: a write of a load that
-    /// only checks reads.
+    /// Prepares an I/O that is about to be submitted, and returns its operation: for a load that only checks, a write
+    /// becomes a read.
     pub(crate) fn begin(&mut self, io: Moved, data: &mut [u8]) -> Op {
         let job = &*self.job;
         if job.reads_only {
@@ -143,8 +143,7 @@ impl Verifier {
         io.op
     }
 
-    /// Takes an I/O back that has moved everything, or failed. False where a finding has ended the
-    /// load.
+    /// Handles an I/O that has moved all its bytes or failed. Returns false if a finding has ended the load.
     pub(crate) fn end(&mut self, io: Moved, data: &mut [u8], succeeded: bool) -> bool {
         let job = &*self.job;
         let unit_bytes = job.format.unit_bytes as usize;
@@ -155,8 +154,8 @@ impl Verifier {
                 units.for_each(|unit| territory.end(unit, succeeded));
             }
             (Op::Read, Some(territory)) if succeeded && before.is_some() => {
-                // Where nothing was being written from before the read began until now, what is
-                // known now is what it has seen. One look: a moment later there may be more.
+                // If no write was in progress at any time since before the read began, the read has seen what is known
+                // now. The entries are read only once, because more writes may begin a moment later.
                 let units = territory.units_of(io.offset_bytes, io.len);
                 if territory.look(units.clone(), &mut self.entries) == before {
                     let entries = self.entries.iter().map(|entry| territory.known_of(*entry));

@@ -1,5 +1,5 @@
-//! What a worker writes down: counters and histograms in two banks, so that a window can be taken
-//! away whole while the next one is being filled.
+//! Accounting of a worker: counters and histograms in two banks, so that a window can be taken while the next one is
+//! being filled.
 
 use crate::engine::Op;
 use iogauge_model::Histogram;
@@ -22,7 +22,7 @@ struct Latencies {
 impl Latencies {
     fn new() -> Self {
         Self {
-            // Zeroed by the system; pages are taken only where something is counted.
+            // The system zeroes the pages, and provides them only when something is counted.
             buckets: vec![0; BUCKETS].into_boxed_slice(),
             overflow: 0,
             sum_ns: 0,
@@ -42,8 +42,8 @@ impl Latencies {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Moves everything into a histogram. Only the buckets between minimum and maximum are looked
-    /// at, so that thousands of idle workers cost little.
+    /// Moves everything into a histogram. Visits only the buckets between minimum and maximum, so that thousands of
+    /// idle workers cost little.
     fn take_into(&mut self, histogram: &mut Histogram) {
         if self.min_ns == u64::MAX {
             return;
@@ -79,9 +79,9 @@ pub(crate) struct Bank {
     directions: [Option<DirectionCounts>; DIRECTIONS],
     started_ns: u64,
     ended_ns: u64,
-    /// Outstanding I/Os integrated over time, in I/O nanoseconds.
+    /// Outstanding I/Os integrated over time, in I/O-nanoseconds.
     queue_depth_integral: u128,
-    /// Most arrivals seen waiting for room.
+    /// Maximum number of arrivals that were waiting for room.
     backlog_max: u64,
 }
 
@@ -109,7 +109,7 @@ impl Bank {
     fn counts(&mut self, op: Op) -> &mut DirectionCounts {
         match &mut self.directions[op as usize] {
             Some(counts) => counts,
-            // Directions are fixed from the load before the first I/O.
+            // The directions are determined from the load before the first I/O.
             None => unreachable!("an I/O in a direction the load does not have"),
         }
     }
@@ -122,7 +122,7 @@ impl Bank {
         counts.service.record(service_ns);
     }
 
-    /// Notes the response time of an I/O that was scheduled.
+    /// Records the response time of a scheduled I/O.
     #[inline(always)]
     pub(crate) fn response(&mut self, op: Op, response_ns: u64) {
         if let Some(response) = &mut self.counts(op).response {
@@ -143,7 +143,7 @@ impl Bank {
         self.queue_depth_integral += u128::from(outstanding) * u128::from(elapsed_ns);
     }
 
-    /// Notes that so many arrivals wait for room.
+    /// Records how many arrivals wait for room.
     #[inline(always)]
     pub(crate) fn backlog(&mut self, arrivals: u64) {
         self.backlog_max = self.backlog_max.max(arrivals);
@@ -158,7 +158,7 @@ impl Bank {
         self.ended_ns = now_ns;
     }
 
-    /// Forgets everything and begins anew.
+    /// Discards everything and starts again.
     pub(crate) fn discard(&mut self, now_ns: u64) {
         Window::default().collect(0, self);
         self.begin(now_ns);
@@ -167,16 +167,15 @@ impl Bank {
 
 /// The two banks of a worker.
 ///
-/// The worker writes one; the other belongs to the controller from the moment the worker hands it
-/// over until the controller has taken what stands in it (`Control::hand_over`,
-/// `Control::each_handed_over`).
+/// The worker writes one. The other belongs to the controller from the moment the worker hands it over until the
+/// controller has taken its content (`Control::hand_over`, `Control::each_handed_over`).
 #[derive(Debug)]
 pub(crate) struct Banks {
     banks: [UnsafeCell<Bank>; 2],
 }
 
-// SAFETY: which side may touch which bank is handed over through `Control` with release and
-// acquire ordering, as the methods below demand.
+// SAFETY: `Control` passes the right to access a bank between the two sides with release and acquire ordering, as the
+// methods below require.
 unsafe impl Sync for Banks {}
 
 impl Banks {
@@ -185,10 +184,10 @@ impl Banks {
         Self { banks: [bank(), bank()] }
     }
 
-    /// One of the banks.
+    /// Returns one of the banks.
     ///
     /// # Safety
-    /// The caller is the side that owns the bank at present, and keeps no other reference to it.
+    /// The caller must be the side that owns the bank at present, and must hold no other reference to it.
     #[expect(clippy::mut_from_ref, reason = "ownership is handed over between two threads")]
     #[inline(always)]
     pub(crate) unsafe fn get(&self, index: usize) -> &mut Bank {
@@ -200,20 +199,20 @@ impl Banks {
 /// What one direction did in a window.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Bytes moved by I/Os that succeeded.
+    /// Bytes moved by successful I/Os.
     pub bytes: u64,
-    /// I/Os that failed.
+    /// Failed I/Os.
     pub errors: u64,
-    /// Completions that moved fewer bytes than asked.
+    /// Completions that moved fewer bytes than requested.
     pub short: u64,
-    /// Service times; its count is the number of I/Os that succeeded.
+    /// Service times. Their count is the number of successful I/Os.
     pub service: Histogram,
-    /// Response times, where arrivals were scheduled.
+    /// Response times, if arrivals were scheduled.
     pub response: Option<Histogram>,
 }
 
 impl Tally {
-    /// I/Os that succeeded.
+    /// Returns the number of successful I/Os.
     #[must_use]
     pub fn ios(&self) -> u64 {
         self.service.count()
@@ -236,20 +235,20 @@ impl Tally {
 pub struct WorkerWindow {
     /// Job of the worker.
     pub job: u32,
-    /// I/Os that succeeded, syncs excluded.
+    /// Successful I/Os, without syncs.
     pub ios: u64,
     /// Bytes they moved.
     pub bytes: u64,
-    /// I/Os that failed.
+    /// Failed I/Os.
     pub errors: u64,
-    /// Length of the window by the worker's own clock, in nanoseconds.
+    /// Length of the window on the worker's own clock, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Outstanding I/Os integrated over the window, in I/O nanoseconds.
+    /// Outstanding I/Os integrated over the window, in I/O-nanoseconds.
     pub queue_depth_integral: u128,
 }
 
 impl WorkerWindow {
-    /// Adds the window of the same worker that follows this one.
+    /// Adds the same worker's next window.
     pub fn append(&mut self, next: &Self) {
         self.job = next.job;
         self.ios += next.ios;
@@ -260,19 +259,19 @@ impl WorkerWindow {
     }
 }
 
-/// What was scheduled for a job in a window, whatever became of it.
+/// What was scheduled for a job in a window, whether issued or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offered {
-    /// I/Os that came due.
+    /// I/Os that became due.
     pub ios: u64,
-    /// Of these and earlier ones, not begun at the window's end because all the depth was in use.
+    /// Those of these and earlier ones that had not begun at the end of the window because the queue depth was used up.
     pub backlog: u64,
-    /// Most that waited so at one time.
+    /// Maximum number that waited in this way at one time.
     pub backlog_max: u64,
 }
 
 impl Offered {
-    /// Adds what was scheduled in the window that follows.
+    /// Adds what was scheduled in the next window.
     fn append(&mut self, next: Self) {
         self.ios += next.ios;
         self.backlog = next.backlog;
@@ -280,18 +279,18 @@ impl Offered {
     }
 }
 
-/// What a pool did in one window.
+/// What a worker pool did in one window.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Read, write and sync, over all workers.
     pub directions: [Tally; DIRECTIONS],
-    /// The same for each job, where there is more than one.
+    /// The same for each job, if there are several.
     pub jobs: Vec<[Tally; DIRECTIONS]>,
-    /// What was scheduled for each job; `None` for one in a closed loop.
+    /// What was scheduled for each job; `None` for a job in a closed loop.
     pub offered: Vec<Option<Offered>>,
-    /// Each worker.
+    /// One entry per worker.
     pub workers: Vec<WorkerWindow>,
-    /// End of the window on the pool's clock, in nanoseconds.
+    /// End of the window on the worker pool's clock, in nanoseconds.
     pub ended_ns: u64,
 }
 
@@ -318,14 +317,14 @@ fn merge(into: &mut [Tally; DIRECTIONS], from: &[Tally; DIRECTIONS]) {
 }
 
 impl Window {
-    /// Keeps the tallies of so many jobs apart; to be called before anything is collected.
+    /// Keeps separate tallies for this many jobs. Call this before anything is collected.
     pub(crate) fn keep_jobs_apart(&mut self, jobs: usize) {
         if jobs > 1 {
             self.jobs.resize_with(jobs, no_tallies);
         }
     }
 
-    /// Sums the jobs up, where they were kept apart.
+    /// Sums the tallies of separate jobs.
     pub(crate) fn sum_up_jobs(&mut self) {
         if !self.jobs.is_empty() {
             self.directions = no_tallies();
@@ -335,7 +334,7 @@ impl Window {
         }
     }
 
-    /// What one job did, as a window of its own.
+    /// Returns what one job did, as a window.
     #[must_use]
     pub fn of_job(&self, job: u32) -> Self {
         let directions = self.jobs.get(job as usize).unwrap_or(&self.directions).clone();
@@ -344,7 +343,7 @@ impl Window {
         Self { directions, jobs: vec![], offered, workers, ended_ns: self.ended_ns }
     }
 
-    /// Takes what stands in a bank, which is empty afterwards.
+    /// Takes the content of a bank and empties it.
     pub(crate) fn collect(&mut self, job: u32, bank: &mut Bank) -> WorkerWindow {
         let mut worker = WorkerWindow {
             job,
@@ -380,43 +379,43 @@ impl Window {
         worker
     }
 
-    /// What one direction did.
+    /// Returns what one direction did.
     #[must_use]
     pub fn tally(&self, op: Op) -> &Tally {
         &self.directions[op as usize]
     }
 
-    /// Reads and writes that succeeded.
+    /// Returns the number of successful reads and writes.
     #[must_use]
     pub fn ios(&self) -> u64 {
         self.tally(Op::Read).ios() + self.tally(Op::Write).ios()
     }
 
-    /// Bytes read and written.
+    /// Returns the number of bytes read and written.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tally(Op::Read).bytes + self.tally(Op::Write).bytes
     }
 
-    /// I/Os that failed.
+    /// Returns the number of failed I/Os.
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.directions.iter().map(|d| d.errors).sum()
     }
 
-    /// Reads and writes per second: the sum of the workers' own rates.
+    /// Returns reads and writes per second: the sum of the workers' own rates.
     #[must_use]
     pub fn iops(&self) -> f64 {
         self.workers.iter().map(|w| rate(w.ios, w.elapsed_ns)).sum()
     }
 
-    /// Bytes per second.
+    /// Returns bytes per second.
     #[must_use]
     pub fn bytes_per_sec(&self) -> f64 {
         self.workers.iter().map(|w| rate(w.bytes, w.elapsed_ns)).sum()
     }
 
-    /// Time average of the I/Os outstanding, over all workers.
+    /// Returns the time average of the outstanding I/Os, over all workers.
     #[must_use]
     pub fn queue_depth(&self) -> f64 {
         let average = |w: &WorkerWindow| {
@@ -426,17 +425,17 @@ impl Window {
                 w.queue_depth_integral as f64 / w.elapsed_ns as f64
             }
         };
-        // Not a sum(), which makes -0 of nothing.
+        // Not `sum()`, which returns -0 for no workers.
         self.workers.iter().map(average).fold(0.0, |sum, queue_depth| sum + queue_depth)
     }
 
-    /// Length in seconds: the longest of the workers' windows.
+    /// Returns the length in seconds: that of the workers' longest window.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0) as f64 / 1e9
     }
 
-    /// What was scheduled over all jobs; `None` in a closed loop.
+    /// Returns what was scheduled over all jobs; `None` in a closed loop.
     #[must_use]
     pub fn offered(&self) -> Option<Offered> {
         self.offered.iter().flatten().copied().reduce(|a, b| Offered {
@@ -446,7 +445,7 @@ impl Window {
         })
     }
 
-    /// Response times of reads and writes together, where arrivals were scheduled.
+    /// Returns the response times of reads and writes together, if arrivals were scheduled.
     #[must_use]
     pub fn response(&self) -> Option<Histogram> {
         let of = |op| self.tally(op).response.clone();
@@ -459,7 +458,7 @@ impl Window {
         }
     }
 
-    /// Service times of reads and writes together.
+    /// Returns the service times of reads and writes together.
     #[must_use]
     pub fn service(&self) -> Histogram {
         let mut merged = self.tally(Op::Read).service.clone();
@@ -467,7 +466,7 @@ impl Window {
         merged
     }
 
-    /// Adds the window that follows this one.
+    /// Adds the next window.
     pub fn append(&mut self, next: &Self) {
         merge(&mut self.directions, &next.directions);
         self.keep_jobs_apart(next.jobs.len());

@@ -1,4 +1,4 @@
-//! What a worker is made from, and why it could not be made.
+//! What a worker is made from, and the errors of making one.
 
 use super::accounting::DIRECTIONS;
 use super::control::Control;
@@ -14,31 +14,31 @@ use crate::verify::verifier::JobVerify;
 use iogauge_model::load::Load;
 use std::sync::Arc;
 
-/// What a worker is made from, beside its engine.
+/// What a worker is made from, besides its engine.
 #[derive(Debug)]
 pub struct Assignment {
     pub load: Load,
-    /// Where its I/Os go.
+    /// Source of its offsets.
     pub offsets: OffsetSource,
-    /// Number of the worker within the step, which its random streams derive from.
+    /// Number of the worker within the step. Its random streams derive from it.
     pub number: u32,
-    /// What it may still issue, with the workers of its stream; `None` without a bound.
+    /// What it and the other workers of its stream may still issue; `None` for no limit.
     pub quota: Option<Arc<Quota>>,
     /// Arrivals of the job; `None` for a closed loop.
     pub(crate) schedule: Option<Arc<Schedule>>,
-    /// Most I/Os it will ever keep outstanding.
+    /// Maximum number of outstanding I/Os.
     pub max_depth: u32,
-    /// What it shares with the controller.
+    /// What the worker shares with the controller.
     pub control: Arc<Control>,
-    /// What it needs to verify; `None` for a load that does not.
+    /// What it needs to verify; `None` for a load that does not verify.
     pub verify: Option<Arc<JobVerify>>,
 }
 
 impl Assignment {
-    /// The buffers a worker of this assignment needs.
+    /// Creates the buffers for a worker with this assignment.
     ///
     /// # Errors
-    /// Where there is not enough memory.
+    /// If there is not enough memory.
     pub fn pool(&self) -> std::io::Result<BufferPool> {
         let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
         let pool = BufferPool::new(self.max_depth, self.load.block.largest(), seed)?;
@@ -46,20 +46,20 @@ impl Assignment {
     }
 }
 
-/// Directions in which a load moves anything.
+/// Returns the directions in which a load does I/O.
 #[must_use]
 pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
     let syncs = load.fsync_every > 0 || load.fdatasync_every > 0 || load.end_fsync;
     [load.rw.reads() || load.dependent || load.only_checks(), load.writes(), syncs]
 }
 
-/// Why a worker could not be made.
+/// Why a worker could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The load does not fit the target.
     #[error(transparent)]
     Offsets(#[from] OffsetError),
-    /// The step would take more of the machine than it may.
+    /// The step needs more of the machine's resources than it may use.
     #[error(transparent)]
     Footprint(#[from] FootprintError),
     #[error(
@@ -86,7 +86,7 @@ pub enum WorkerError {
         "the simulated device is in use; hint: drop its worker pool before the next one starts"
     )]
     DeviceInUse,
-    /// fio, which was to do the I/O, does not.
+    /// fio, which should do the I/O, failed.
     #[error(transparent)]
     Fio(#[from] FioError),
 }

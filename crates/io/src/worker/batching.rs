@@ -1,43 +1,43 @@
-//! How many I/Os a worker takes back and hands over in one call, where the load does not say.
+//! The number of I/Os that a worker takes back and submits in one call, if the load does not specify it.
 //!
-//! A device that is faster than the processor wants few system calls: all that is complete is taken back,
-//! and as much handed over, in one. A device that is slower wants each I/O as soon as there is room for it:
-//! batches come back as batches, and in between it is idle. Which of the two it is shows in the thread
-//! itself: with a device that is slower, it sleeps. So a worker that has time to spare takes back one by one,
-//! each followed by the next I/O, and goes back to batches where that takes all the time it has.
+//! If the device is faster than the processor, few system calls are best: one call takes all completions and submits as
+//! many I/Os. If the device is slower, each I/O should be submitted as soon as there is room for it: batches complete
+//! as batches, and the device is idle in between. The thread itself shows which is the case, because it sleeps if the
+//! device is slower. So a worker with time to spare takes completions one by one and submits the next I/O after each.
+//! It returns to batches when that takes all of its time.
 
 use crate::machine::ThreadUse;
 use iogauge_model::load::Batch;
 
 /// Time between two reviews.
 const REVIEW_NS: u64 = 5_000_000;
-/// A thread that is busy for less than this share of the time has time to spare for system calls.
+/// A thread that is busy for less than this share of the time can afford more system calls.
 const SPARE: f64 = 0.8;
-/// One that is busy for more has none.
+/// A thread that is busy for more than this share cannot.
 const BUSY: f64 = 0.95;
-/// One that ran out of time works in batches for so long, and twice as long each time it happens again.
+/// A thread that ran out of time works in batches for this long, and twice as long each time this recurs.
 const SHORTEST_BATCHES_NS: u64 = 50_000_000;
 const LONGEST_BATCHES_NS: u64 = 5_000_000_000;
 
 /// The batches of a worker.
 #[derive(Debug)]
 pub(super) struct Batching {
-    /// Most I/Os handed over in a call; 0 for all there is room for.
+    /// Maximum number of I/Os submitted per call; 0 for as many as there is room for.
     pub(super) submit: u32,
     pub(super) complete_min: u32,
-    /// Most I/Os taken back in a call; 0 for all that are complete. This is what adapts.
+    /// Maximum number of completions taken per call; 0 for all. This is what adapts.
     pub(super) complete_max: u32,
-    /// When to review; never where the load says how.
+    /// Time of the next review; never if the load specifies the batches.
     review_ns: u64,
-    /// When the last review was, and what the thread had used by then; none before the first.
+    /// Time of the last review, and what the thread had used by then; `None` before the first.
     reviewed: Option<(u64, ThreadUse)>,
-    /// Until when batches stay, and for how long they did the last time.
+    /// Until when batches stay in use, and for how long they did the last time.
     batches_until_ns: u64,
     batches_ns: u64,
 }
 
 impl Batching {
-    /// The load's own, or batches that adapt from now on.
+    /// Uses the batches of the load, or batches that adapt from now on.
     pub(super) fn new(batch: Batch, adapts: bool, now_ns: u64) -> Self {
         let adapts = adapts && batch == Batch::default();
         let Batch { submit, complete_min, complete_max } = batch;
@@ -57,8 +57,8 @@ impl Batching {
         now_ns >= self.review_ns
     }
 
-    /// Decides anew, by what the thread did since the last time. In an open loop arrivals make room, and not what
-    /// comes back: all that is complete is taken back.
+    /// Decides again, based on the thread's activity since the last review. In an open loop, arrivals start I/Os and
+    /// completions do not, so all completions are taken.
     #[cold]
     pub(super) fn review(&mut self, now_ns: u64, closed_loop: bool) {
         if closed_loop {
@@ -73,7 +73,7 @@ impl Batching {
         let Some((before_ns, before)) = self.reviewed.replace((now_ns, used)) else { return };
         let elapsed_ns = now_ns.saturating_sub(before_ns);
         let busy = used.cpu_ns.saturating_sub(before.cpu_ns) as f64 / elapsed_ns as f64;
-        // A thread that waits for a processor uses little of one as well, but does not sleep.
+        // A thread that waits for a processor also uses little processor time, but does not sleep.
         let sleeps = used.sleeps > before.sleeps;
         if self.complete_max == 0 {
             if sleeps && busy < SPARE && now_ns >= self.batches_until_ns {
@@ -93,7 +93,7 @@ impl Batching {
 mod tests {
     use super::*;
 
-    /// A thread that is looked at again and again.
+    /// A thread that is reviewed repeatedly.
     struct Thread {
         batching: Batching,
         now_ns: u64,
@@ -105,7 +105,7 @@ mod tests {
             Self { batching: Batching::new(batch, true, 0), now_ns: 0, used: ThreadUse::default() }
         }
 
-        /// Passes so many milliseconds; returns after how many of the reviews I/Os were taken back one by one.
+        /// Lets this many milliseconds pass. Returns after how many of the reviews completions were taken one by one.
         fn passes(&mut self, ms: u64, busy: impl Fn(bool) -> f64, sleeps: bool) -> u32 {
             let mut single = 0;
             for _ in 0..ms / 5 {
@@ -130,18 +130,18 @@ mod tests {
     fn a_fast_device_gets_batches() {
         let mut thread = Thread::new(Batch::default());
         assert_eq!(thread.passes(1000, |_| 1.0, false), 0);
-        // Nor is a thread idle that waits for a processor.
+        // A thread that waits for a processor is not idle either.
         assert_eq!(thread.passes(1000, |_| 0.5, false), 0);
     }
 
-    /// Batches leave time to spare that single calls do not.
+    /// Batches leave time to spare, single calls do not.
     #[test]
     fn what_takes_all_the_time_is_tried_ever_less_often() {
         let mut thread = Thread::new(Batch::default());
         let busy = |single| if single { 1.0 } else { 0.6 };
         assert!(thread.passes(1000, busy, true) <= 10);
         assert!(thread.passes(60_000, busy, true) <= 30);
-        // The device may become another one.
+        // The device may become slower.
         assert!(thread.passes(10_000, |_| 0.2, true) > 1000);
     }
 

@@ -1,4 +1,4 @@
-//! Decides what the next I/O is: direction, size, place.
+//! Decides on the next I/O: direction, size, place.
 
 use crate::engine::Op;
 use crate::offsets::OffsetSource;
@@ -6,7 +6,7 @@ use iogauge_model::load::{BlockSplit, Load};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// An I/O decided on.
+/// The next I/O.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     pub(crate) op: Op,
@@ -15,13 +15,13 @@ pub(crate) struct Choice {
     pub(crate) len: u32,
 }
 
-/// Block sizes, ready to draw from.
+/// Block sizes to draw from.
 #[derive(Debug)]
 enum Sizes {
     One(u32),
-    /// Size for draws up to each threshold of 2³².
+    /// Each size, with the threshold of 2³² below which draws select it.
     Split(Vec<(u64, u32)>),
-    /// So many sizes a step apart, all equally likely.
+    /// `count` sizes, `step` apart, all equally likely.
     Range {
         least: u32,
         step: u32,
@@ -56,7 +56,7 @@ impl Sizes {
                 entries.iter().find(|(below, _)| draw < *below).map_or(entries[0].1, |e| e.1)
             }
             Self::Range { least, step, count } => {
-                // No more than 2³⁰ sizes, so a draw of 32 bits times their number fits.
+                // There are at most 2³⁰ sizes, so the product with a 32-bit draw fits.
                 let index = ((random.next_u64() >> 32) * count) >> 32;
                 least + step * index as u32
             }
@@ -64,11 +64,11 @@ impl Sizes {
     }
 }
 
-/// Which direction comes next.
+/// How the direction is chosen.
 #[derive(Debug, Clone, Copy)]
 enum Mix {
     Only(Op),
-    /// Reads for draws below this threshold of 2³².
+    /// Draws below this threshold of 2³² are reads.
     Mixed(u64),
 }
 
@@ -102,20 +102,20 @@ impl Chooser {
             write_sizes: Sizes::new(&load.block.write),
             offsets,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            // One of them at most.
+            // At most one of them is set.
             sync_every: load.fsync_every.max(load.fdatasync_every),
             writes_since_sync: 0,
             last_written_part: 0,
         }
     }
 
-    /// True where the next I/O is a sync.
+    /// Returns true if the next I/O is a sync.
     #[inline(always)]
     pub(crate) fn sync_is_due(&self) -> bool {
         self.sync_every != 0 && self.writes_since_sync >= self.sync_every
     }
 
-    /// The next I/O.
+    /// Returns the next I/O.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Choice {
         if self.sync_is_due() {

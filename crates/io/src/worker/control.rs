@@ -1,36 +1,35 @@
-//! The one place where controller and worker meet: requested settings, handed-over windows, and
-//! figures for the live status. The worker reads one word per turn.
+//! The interface between controller and worker: requested settings, windows handed over, and figures for the live
+//! status. The worker reads one word per turn.
 
 use super::accounting::{Bank, Banks, DIRECTIONS};
 use crate::engine::Op;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The first I/O of a worker that failed.
+/// The first failed I/O of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoFault {
     pub op: Op,
-    /// Part of the target.
     pub part: u32,
     pub offset_bytes: u64,
-    /// Error number; 0 where the file ended.
+    /// Error number; 0 at the end of the file.
     pub errno: i32,
 }
 
-/// Figures anyone may read at any time; each is right, but not all of the same instant.
+/// Figures that may be read at any time. Each is correct, but they may be from different instants.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Reads and writes completed since the start.
     pub ios: AtomicU64,
     /// Bytes moved since the start.
     pub bytes: AtomicU64,
-    /// Service times summed up, in nanoseconds.
+    /// Sum of service times, in nanoseconds.
     pub latency_ns: AtomicU64,
     /// I/Os outstanding.
     pub outstanding: AtomicU32,
-    /// I/Os outstanding that were issued before the last change.
+    /// Outstanding I/Os that were issued before the last change.
     pub undrained: AtomicU32,
-    /// Time polled for the next arrival with nothing else to do, in nanoseconds.
+    /// Time spent polling for the next arrival with nothing else to do, in nanoseconds.
     pub polled_ns: AtomicU64,
 }
 
@@ -39,14 +38,14 @@ const NO_BANK: u32 = u32::MAX;
 /// What controller and worker share.
 #[derive(Debug)]
 pub struct Control {
-    /// Number of the change asked for; depth and stop are read when it moves.
+    /// Number of the requested change. Queue depth and stop are read when it changes.
     requested: AtomicU32,
-    /// Number of the change made last.
+    /// Number of the last applied change.
     acknowledged: AtomicU32,
-    /// Bank that waits for the controller to take it, or [`NO_BANK`]. The worker puts one here
-    /// only where none is, so a controller that was not patient enough loses nothing.
+    /// Bank that waits for the controller, or [`NO_BANK`]. The worker puts a bank here only if there is none, so a
+    /// controller that did not wait long enough loses nothing.
     handed_over: AtomicU32,
-    /// Bank the worker wrote when it ended; [`NO_BANK`] as long as it works.
+    /// Bank that the worker wrote when it ended; [`NO_BANK`] while it works.
     last_bank: AtomicU32,
     queue_depth: AtomicU32,
     stop: AtomicBool,
@@ -75,58 +74,57 @@ impl Control {
 
     // The controller's side.
 
-    /// Asks for so many I/Os outstanding, 0 to rest, and for the window so far; the worker applies at
-    /// its next turn.
+    /// Requests this queue depth, 0 to rest, and the window so far. The worker applies it in its next turn.
     pub(crate) fn request(&self, queue_depth: u32) {
         self.queue_depth.store(queue_depth, Ordering::Relaxed);
         self.requested.fetch_add(1, Ordering::Release);
     }
 
-    /// Asks the worker to end when what is outstanding is done.
+    /// Asks the worker to end after its outstanding I/Os.
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.requested.fetch_add(1, Ordering::Release);
     }
 
-    /// True once the worker has applied the last request, or ended.
+    /// Returns true if the worker has applied the last request, or ended.
     pub(crate) fn applied(&self) -> bool {
         self.acknowledged.load(Ordering::Acquire) == self.requested.load(Ordering::Relaxed)
             || self.is_finished()
     }
 
-    /// True once the worker has ended.
+    /// Returns true if the worker has ended.
     pub(crate) fn is_finished(&self) -> bool {
         self.last_bank.load(Ordering::Acquire) != NO_BANK
     }
 
-    /// Shows the controller each bank that is its own at present, the older first: the one that
-    /// was handed over and not taken yet, and the last one once the worker has ended. `see` has to
-    /// empty them; they are the worker's again afterwards.
+    /// Passes `see` each bank that the controller owns at present, the older first: the one that was handed over and
+    /// not yet taken, and the last one if the worker has ended. `see` must empty them. Afterwards the worker owns them
+    /// again.
     ///
     /// # Safety
-    /// Only the one controller calls this, from one thread at a time.
+    /// Only the controller may call this, from one thread at a time.
     pub(crate) unsafe fn each_handed_over(&self, mut see: impl FnMut(&mut Bank)) {
-        // Read first: what a worker has handed over before it ended is seen below.
+        // Read first, so that the code below sees everything the worker handed over before it ended.
         let last = self.last_bank.load(Ordering::Acquire);
         let waiting = self.handed_over.load(Ordering::Acquire);
         if waiting != NO_BANK {
-            // SAFETY: the worker writes the other bank until the store below; what it wrote here
-            // happened before the acquiring load above.
+            // SAFETY: the worker writes the other bank until the store below. Its writes to this one happened before
+            // the acquiring load above.
             see(unsafe { self.banks.get(waiting as usize) });
             self.handed_over.store(NO_BANK, Ordering::Release);
         }
         if last != NO_BANK {
-            // SAFETY: a worker that has ended writes no bank.
+            // SAFETY: a worker that has ended writes to no bank.
             see(unsafe { self.banks.get(last as usize) });
         }
     }
 
-    /// What the worker's engine had to give up.
+    /// Returns which features the worker's engine had to give up.
     pub(crate) fn fallbacks(&self) -> Vec<String> {
         self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The first I/O that failed.
+    /// Returns the first failed I/O.
     pub(crate) fn fault(&self) -> Option<IoFault> {
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,23 +144,23 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// True where the controller has taken all that was handed over: the other bank is empty and
-    /// the worker's.
+    /// Returns true if the controller has taken all that was handed over: the other bank is empty, and the worker owns
+    /// it.
     pub(crate) fn may_hand_over(&self) -> bool {
         self.handed_over.load(Ordering::Acquire) == NO_BANK
     }
 
-    /// Gives a bank to the controller.
+    /// Hands a bank over to the controller.
     pub(crate) fn hand_over(&self, bank: usize) {
         self.handed_over.store(bank as u32, Ordering::Release);
     }
 
-    /// Says that the change has been applied; what was handed over before is seen with it.
+    /// Announces that a change has been applied. Whoever sees this also sees what was handed over before.
     pub(crate) fn acknowledge(&self, change: u32) {
         self.acknowledged.store(change, Ordering::Release);
     }
 
-    /// Says that the worker has ended, and which bank it wrote.
+    /// Announces that the worker has ended, and which bank it wrote last.
     pub(crate) fn finish(&self, bank: usize) {
         self.last_bank.store(bank as u32, Ordering::Release);
     }
@@ -175,15 +173,14 @@ impl Control {
         *self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner) = fallbacks;
     }
 
-    /// The bank the worker writes.
+    /// Returns the bank that the worker writes.
     ///
     /// # Safety
-    /// Only the worker calls this, for the bank it has not handed over, and keeps no other
-    /// reference to it.
+    /// Only the worker may call this, for the bank that it has not handed over, and without any other reference to it.
     #[expect(clippy::mut_from_ref, reason = "ownership is handed over between two threads")]
     #[inline(always)]
     pub(crate) unsafe fn writing(&self, bank: usize) -> &mut Bank {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.banks.get(bank) }
     }
 }

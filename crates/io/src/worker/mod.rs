@@ -1,8 +1,8 @@
-//! The one loop that issues I/O and accounts for it.
+//! The loop that issues I/O and accounts for it.
 //!
-//! It is generic over the engine and has no allocation, lock or `dyn` inside. Pattern, pacing and
-//! stop condition are data. Each turn hands over what is queued and waits in one system call,
-//! takes back what is there, and queues as much again.
+//! It is generic over the engine and contains no allocation, lock or `dyn`. Pattern, pacing and stop condition are
+//! data. Each turn submits the queued I/Os and waits, both in one system call; takes the completions; and queues the
+//! next I/Os.
 
 pub mod accounting;
 mod assignment;
@@ -30,12 +30,12 @@ use schedule::Pacer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Most I/Os of one worker: as many completions as io_uring keeps room for.
+/// Maximum number of outstanding I/Os of one worker: as many completions as io_uring keeps room for.
 pub(crate) const MAX_DEPTH_PER_WORKER: u32 = 65_536;
-/// A worker gives up after so many failures in a row: there is nothing left to measure.
+/// A worker gives up after this many failures in a row, because there is nothing left to measure.
 const FAILURES_TO_GIVE_UP: u32 = 1000;
 
-/// What a turn ended with.
+/// State of the worker after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// There is more to do.
@@ -46,18 +46,18 @@ pub enum Turn {
     Finished,
 }
 
-/// What one slot has under way.
+/// The I/O of one slot.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     start_ns: u64,
     intended_ns: u64,
     offset_bytes: u64,
     len: u32,
-    /// Bytes already moved, where an I/O came back short and was continued.
+    /// Bytes moved so far, if the I/O was short and is continued.
     done: u32,
     part: u32,
     op: Op,
-    /// Change of settings the I/O was issued under.
+    /// Number of the change of settings after which the I/O was issued.
     change: u32,
 }
 
@@ -72,48 +72,48 @@ const EMPTY: Slot = Slot {
     change: 0,
 };
 
-/// One worker: an engine, its buffers, and the state.
+/// A worker: an engine, buffers and state.
 #[derive(Debug)]
 pub struct Worker<E: Engine> {
     engine: E,
     state: WorkerState,
 }
 
-/// Everything of a worker but its engine.
+/// All of a worker except its engine.
 #[derive(Debug)]
 struct WorkerState {
     control: Arc<Control>,
     /// Number of the last change applied.
     change: u32,
-    /// Bank being written.
+    /// The bank that the worker writes.
     bank: usize,
     slots: Box<[Slot]>,
     free: Vec<u32>,
-    /// Slots whose next I/O is decided already: write-backs and rests of short I/Os.
+    /// Slots whose next I/O is already decided: write-backs and rests of short I/Os.
     again: Vec<u32>,
-    /// Slots queued in this turn, to be stamped together.
+    /// Slots queued in this turn, which get one time stamp together.
     fresh: Vec<u32>,
     pool: BufferPool,
     chooser: Chooser,
     pacer: Option<Pacer>,
     pauses: Option<Pauses>,
-    /// Parts still to be synced when everything else is done.
+    /// Parts that remain to be synced after all other I/O.
     closing_syncs: u32,
-    /// The last turn queued something, which has to be handed over before anything is waited for.
+    /// True if the last turn queued I/Os, which must be submitted before the worker waits.
     queued: bool,
-    /// This turn polls for the next arrival.
+    /// True if this turn polls for the next arrival.
     polls: bool,
     polled_ns: u64,
     quota: Option<Arc<Quota>>,
     dependent: bool,
     verify: Option<Box<Verifier>>,
-    /// A completion has a consequence: a write-back, or a check.
+    /// True if completions have a follow-up: a write-back or a check.
     has_sequel: bool,
     batch: Batching,
     queue_depth: u32,
     stopping: bool,
     outstanding: u32,
-    /// I/Os outstanding that were issued before the last change.
+    /// Outstanding I/Os that were issued before the last change.
     undrained: u32,
     clock_ns: u64,
     failures: u32,
@@ -123,14 +123,14 @@ struct WorkerState {
 }
 
 impl<E: Engine> Worker<E> {
-    /// A worker at rest; it begins with the first change of settings.
+    /// Creates an idle worker. It starts with the first change of settings.
     #[must_use]
     pub fn new(engine: E, pool: BufferPool, assignment: Assignment) -> Self {
         let Assignment { load, offsets, number, quota, schedule, max_depth, control, verify } =
             assignment;
         let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
         let clock_ns = engine.now_ns();
-        // SAFETY: the worker's own bank; nothing else refers to it before the worker stands.
+        // SAFETY: the worker's own bank; nothing else refers to it before the worker exists.
         unsafe { control.writing(0) }.begin(clock_ns);
         let verify = verify.map(|job| Box::new(Verifier::new(job, number, max_depth)));
         let closing_syncs = if load.end_fsync && load.writes() { offsets.parts() } else { 0 };
@@ -140,7 +140,7 @@ impl<E: Engine> Worker<E> {
             change: 0,
             bank: 0,
             slots: vec![EMPTY; max_depth as usize].into_boxed_slice(),
-            // The lowest slots on top: few outstanding I/Os use few buffers.
+            // The lowest slots on top, so that few outstanding I/Os use few buffers.
             free: (0..max_depth).rev().collect(),
             again: Vec::with_capacity(max_depth as usize),
             fresh: Vec::with_capacity(max_depth as usize),
@@ -170,8 +170,8 @@ impl<E: Engine> Worker<E> {
         Self { engine, state }
     }
 
-    /// When the worker has something to do of its own accord: its next arrival, where it has room
-    /// for one, the end of a pause, or a turn of its own times. For clocks that jump.
+    /// Returns when the worker has something to do without a completion: at its next arrival, if it has room for one,
+    /// at the end of a pause, or when it starts to count or ends. For virtual time.
     #[must_use]
     pub fn due_ns(&self) -> Option<u64> {
         let state = &self.state;
@@ -181,14 +181,13 @@ impl<E: Engine> Worker<E> {
         due_ns.into_iter().chain(turns_ns).min()
     }
 
-    /// Completions worth a turn, at least 1. For clocks that jump.
+    /// Returns the number of completions that are worth a turn, at least 1. For virtual time.
     #[must_use]
     pub fn waits_for(&self) -> u32 {
         self.state.completions_wanted().max(1)
     }
 
-    /// True where one more turn would hand over more without anything happening before. For
-    /// clocks that jump.
+    /// Returns true if another turn would submit more even if nothing happens before it. For virtual time.
     #[must_use]
     pub fn has_more_to_submit(&self) -> bool {
         let state = &self.state;
@@ -197,10 +196,10 @@ impl<E: Engine> Worker<E> {
         more || !state.again.is_empty()
     }
 
-    /// One turn: hand over and wait, take back, apply, queue.
+    /// Performs one turn: submits and waits, takes completions, applies settings, queues I/Os.
     ///
     /// # Errors
-    /// Where the engine fails. What was measured before stays.
+    /// If the engine fails. Earlier measurements are kept.
     #[inline(always)]
     pub fn turn(&mut self) -> Result<Turn, EngineError> {
         let (wait, timeout_ns) = self.state.patience();
@@ -225,7 +224,7 @@ impl<E: Engine> Worker<E> {
         Ok(self.state.state())
     }
 
-    /// Takes over new settings and hands the window so far to the controller.
+    /// Applies new settings and hands the current window over to the controller.
     #[cold]
     fn apply(&mut self, now_ns: u64) {
         let state = &mut self.state;
@@ -240,7 +239,7 @@ impl<E: Engine> Worker<E> {
         }
         state.undrained = state.begun();
         if first {
-            // Waiting for the other workers was no window.
+            // The time spent waiting for the other workers is not part of a window.
             state.bank().begin(now_ns);
             if let Some(pauses) = &mut state.pauses {
                 pauses.begin(now_ns);
@@ -255,8 +254,7 @@ impl<E: Engine> Worker<E> {
         self.state.control.report_fallbacks(self.engine.fallbacks());
     }
 
-    /// Queues as much as the settings allow and stamps it all with one reading of the clock, right
-    /// before it is handed over.
+    /// Queues as many I/Os as the settings allow. Reads the clock once for all of them, just before they are submitted.
     #[inline(always)]
     fn fill(&mut self, now_ns: u64) {
         let state = &mut self.state;
@@ -264,7 +262,7 @@ impl<E: Engine> Worker<E> {
         let room = state.queue_depth.saturating_sub(begun);
         let room = if state.batch.submit == 0 { room } else { room.min(state.batch.submit) };
         let room = if state.pauses.is_some() { state.room_in_pauses(room, now_ns) } else { room };
-        // What is begun already is finished even when stopping.
+        // I/Os already begun are completed even when stopping.
         let mut queued = 0;
         while let Some(slot) = state.again.pop() {
             let io = state.io(slot);
@@ -273,7 +271,7 @@ impl<E: Engine> Worker<E> {
         }
         while queued < room {
             let mut intended_ns = now_ns;
-            // A sync belongs to the writes before it: no arrival and no I/O of the quota.
+            // A sync belongs to the writes before it: it takes no arrival and no I/O of the quota.
             if !state.chooser.sync_is_due() {
                 if let Some(pacer) = &mut state.pacer {
                     let Some(due_ns) = pacer.take_due(now_ns) else { break };
@@ -300,7 +298,7 @@ impl<E: Engine> Worker<E> {
         self.state.publish();
     }
 
-    /// Marks the worker's end, so that the controller may take its last window.
+    /// Marks the worker as ended, so that the controller can take its last window.
     pub fn finish(&mut self) {
         let now_ns = self.engine.now_ns();
         let state = &mut self.state;
@@ -312,8 +310,7 @@ impl<E: Engine> Worker<E> {
 
 impl<E: Engine> Drop for Worker<E> {
     fn drop(&mut self) {
-        // Only after a fault of the engine or a panic: nobody is left to wait for what is
-        // outstanding.
+        // Only after an engine failure or a panic: nobody is left to wait for the outstanding I/Os.
         if E::IO_OUTLIVES_ENGINE && self.state.outstanding > 0 {
             self.state.pool.leak();
         }
@@ -327,13 +324,12 @@ impl WorkerState {
     )]
     #[inline(always)]
     fn bank(&self) -> &mut Bank {
-        // SAFETY: `self.bank` is the bank this worker owns; the reference ends with the statement
-        // it is used in.
+        // SAFETY: this worker owns the bank `self.bank`; the reference ends with the statement that uses it.
         unsafe { self.control.writing(self.bank) }
     }
 
-    /// Ends the window and begins the next one in the other bank. Where the controller has not
-    /// come for the last window yet, this one goes on.
+    /// Ends the window and starts the next one in the other bank. If the controller has not taken the last window yet,
+    /// this one continues.
     fn hand_over(&mut self, now_ns: u64) {
         if !self.control.may_hand_over() {
             return;
@@ -341,12 +337,12 @@ impl WorkerState {
         self.end_window(now_ns);
         let full = self.bank;
         self.bank = 1 - full;
-        // The other bank is the worker's as well since the controller has emptied it.
+        // The worker also owns the other bank, because the controller has emptied it.
         self.bank().begin(now_ns);
         self.control.hand_over(full);
     }
 
-    /// Ends the window under way. There is nothing in it where the worker does not count yet.
+    /// Ends the current window. Discards its content if the worker does not count I/Os yet.
     fn end_window(&mut self, now_ns: u64) {
         if self.pauses.as_ref().is_some_and(Pauses::is_uncounted) {
             self.bank().discard(now_ns);
@@ -355,7 +351,7 @@ impl WorkerState {
         }
     }
 
-    /// How much of the room a load with pauses may use now.
+    /// Returns how much of the room a load with pauses may use now.
     #[cold]
     fn room_in_pauses(&mut self, room: u32, now_ns: u64) -> u32 {
         let begun = self.outstanding + self.again.len() as u32;
@@ -368,29 +364,30 @@ impl WorkerState {
         room
     }
 
-    /// I/Os begun and not over: outstanding, or short so far and about to be continued.
+    /// Returns the number of I/Os that have begun and not ended: outstanding ones, and short ones about to be
+    /// continued.
     fn begun(&self) -> u32 {
         let continued = self.again.iter().filter(|s| self.slots[**s as usize].start_ns != 0);
         self.outstanding + continued.count() as u32
     }
 
-    /// Time since the last reading of the clock, with the I/Os that were outstanding in it.
+    /// Adds the time since the last clock reading, with the I/Os outstanding during it. Returns that time.
     #[inline(always)]
     fn integrate(&mut self, now_ns: u64) -> u64 {
-        // Counters of two processors may differ by a few ticks.
+        // The counters of two processors may differ by a few ticks.
         let elapsed_ns = now_ns.saturating_sub(self.clock_ns);
         self.clock_ns = now_ns;
         self.bank().integrate(self.outstanding, elapsed_ns);
         elapsed_ns
     }
 
-    /// Time to spare: nothing was to be done but to wait for the next arrival.
+    /// Adds idle time: the worker only waited for the next arrival.
     fn note_poll(&mut self, elapsed_ns: u64) {
         self.polled_ns += elapsed_ns;
         self.control.live.polled_ns.store(self.polled_ns, Ordering::Relaxed);
     }
 
-    /// Writes down how many arrivals wait, after as many were issued as the depth allows.
+    /// Records how many arrivals wait after as many were issued as the queue depth allows.
     #[inline(always)]
     fn note_backlog(&mut self, now_ns: u64) {
         if let Some(pacer) = &self.pacer {
@@ -399,14 +396,13 @@ impl WorkerState {
         }
     }
 
-    /// I/Os that one decision leads to: a dependent read brings its write.
+    /// Returns the number of I/Os per decision: a dependent read is followed by its write.
     #[inline(always)]
     fn ios_per_chain(&self) -> u32 {
         1 + u32::from(self.dependent)
     }
 
-    /// Takes what one decision needs from the quota; false where it is used up or the worker
-    /// has given up.
+    /// Takes what one decision needs from the quota. Returns false if the quota is used up or the worker has given up.
     #[inline(always)]
     fn take_quota(&self) -> bool {
         let ios = self.ios_per_chain();
@@ -414,7 +410,7 @@ impl WorkerState {
             && self.quota.as_ref().is_none_or(|quota| quota.take(ios))
     }
 
-    /// Decides the next I/O and puts it in a slot.
+    /// Decides on the next I/O and puts it into a slot.
     #[inline(always)]
     fn next(&mut self, intended_ns: u64) -> Option<u32> {
         let slot = self.free.pop()?;
@@ -441,7 +437,7 @@ impl WorkerState {
         Some(slot)
     }
 
-    /// The slot's I/O, or what is left of it.
+    /// Returns the slot's I/O, or the rest of it.
     #[inline(always)]
     fn io(&self, slot: u32) -> Io {
         let Slot { op, part, offset_bytes, len, done, .. } = self.slots[slot as usize];
@@ -461,7 +457,7 @@ impl WorkerState {
         self.outstanding += self.fresh.len() as u32;
         for slot in self.fresh.drain(..) {
             let slot = &mut self.slots[slot as usize];
-            // The rest of a short I/O keeps the start of the whole.
+            // The rest of a short I/O keeps the start time of the whole.
             if slot.start_ns == 0 {
                 slot.start_ns = start_ns;
                 slot.change = self.change;
@@ -496,8 +492,7 @@ impl WorkerState {
         self.free.push(index);
     }
 
-    /// What comes after an I/O that has moved everything, in a load of dependent I/Os or one that
-    /// verifies.
+    /// Handles the follow-up of an I/O that moved all its bytes, in a load that has dependent I/Os or verifies.
     #[cold]
     fn follow_up(&mut self, index: u32, now_ns: u64) {
         if self.dependent && self.slots[index as usize].op == Op::Read {
@@ -507,7 +502,7 @@ impl WorkerState {
         self.free.push(index);
     }
 
-    /// An I/O issued under this change has ended.
+    /// Records that an I/O issued under this change has ended.
     #[inline(always)]
     fn is_over(&mut self, change: u32) {
         if change != self.change {
@@ -515,7 +510,7 @@ impl WorkerState {
         }
     }
 
-    /// A dependent chain: the block just read is changed and goes back where it came from.
+    /// Continues a dependent chain: changes the block just read and writes it back to its place.
     fn write_back(&mut self, index: u32, now_ns: u64) {
         let slot = &mut self.slots[index as usize];
         slot.op = Op::Write;
@@ -528,7 +523,7 @@ impl WorkerState {
         self.again.push(index);
     }
 
-    /// A completion that moved less than asked, or failed.
+    /// Handles a completion that failed or moved fewer bytes than requested.
     #[cold]
     fn complete_oddly(&mut self, index: u32, result: i32) {
         let slot = &mut self.slots[index as usize];
@@ -537,7 +532,7 @@ impl WorkerState {
             return self.again.push(index);
         }
         if result == -libc::EAGAIN && self.failures < FAILURES_TO_GIVE_UP {
-            // Counted, so that a refusal that never ends becomes an error.
+            // Counted as a failure, so that endless refusals become an error.
             self.failures += 1;
             return self.again.push(index);
         }
@@ -560,7 +555,7 @@ impl WorkerState {
         self.free.push(index);
     }
 
-    /// Lets the status line see how far the worker is.
+    /// Publishes the worker's progress for the status line.
     #[inline(always)]
     fn publish(&mut self) {
         let live = &self.control.live;

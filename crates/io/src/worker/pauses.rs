@@ -1,5 +1,5 @@
-//! Stretches in which a worker begins nothing or counts nothing: fio's `startdelay`, `thinktime`, and
-//! the `ramp_time` and `runtime` of a job that has its own.
+//! Times in which a worker issues or counts no I/Os: fio's `startdelay`, `thinktime`, and the `ramp_time` and `runtime`
+//! of a job that has its own.
 
 use iogauge_model::load::Load;
 
@@ -7,27 +7,27 @@ use iogauge_model::load::Load;
 #[derive(Debug)]
 pub(super) struct Pauses {
     delay_ns: u64,
-    /// Behind the delay: I/Os are not counted yet.
+    /// Ramp after the delay, in which I/Os are not counted.
     ramp_ns: u64,
-    /// Behind the ramp; no I/O begins afterwards.
+    /// Time after the ramp, at the end of which no I/O begins any more.
     runtime_ns: u64,
     think_ns: u64,
-    /// Reads and writes between two pauses.
+    /// Number of reads and writes between two pauses.
     blocks: u64,
-    /// Reads and writes that were done when the last pause ended.
+    /// Number of reads and writes completed when the last pause ended.
     done_before: u64,
-    /// End of the pause under way.
+    /// End of the current pause.
     until_ns: Option<u64>,
-    /// When the worker begins to count; `None` once it does.
+    /// When the worker starts to count; `None` once it counts.
     counts_from_ns: Option<u64>,
-    /// When it begins no more.
+    /// When the worker stops issuing I/Os.
     ends_ns: u64,
-    /// That time has come.
+    /// True once that time has passed.
     over: bool,
 }
 
 impl Pauses {
-    /// The pauses of a load; `None` where it makes none.
+    /// Returns the pauses of a load; `None` if it has none.
     pub(super) fn of(load: &Load) -> Option<Self> {
         let think_ns = load.thinktime.map_or(0, |thinktime| thinktime.pause_ns);
         let own = load.own_time;
@@ -45,7 +45,7 @@ impl Pauses {
         })
     }
 
-    /// Begins with the delay of the start.
+    /// Starts with the start delay.
     pub(super) fn begin(&mut self, now_ns: u64) {
         let begin_ns = now_ns.saturating_add(self.delay_ns);
         self.until_ns = Some(begin_ns).filter(|begin_ns| *begin_ns > now_ns);
@@ -54,8 +54,8 @@ impl Pauses {
         self.ends_ns = ramped_ns.saturating_add(self.runtime_ns);
     }
 
-    /// Ends the pause under way where its time is over, and begins one where nothing is begun and
-    /// enough was done since the last. True where the worker counts from now on.
+    /// Ends the current pause if its time is over. Starts one if no I/O is in progress and enough were done since the
+    /// last. Returns true if the worker counts from now on.
     pub(super) fn review(&mut self, begun: u32, done: u64, now_ns: u64) -> bool {
         match self.until_ns {
             Some(until_ns) if until_ns > now_ns => {}
@@ -71,14 +71,14 @@ impl Pauses {
         }
         let counts = self.counts_from_ns.take_if(|from_ns| *from_ns <= now_ns).is_some();
         if counts {
-            // A worker that was woken late has all of its time.
+            // A worker that woke up late still gets all of its time.
             self.ends_ns = now_ns.saturating_add(self.runtime_ns);
         }
         self.over = now_ns >= self.ends_ns;
         counts
     }
 
-    /// I/Os that may begin before the next pause, beside those begun and done.
+    /// Returns how many I/Os may begin before the next pause, after `begun` in progress and `done` completed ones.
     pub(super) fn room(&self, begun: u32, done: u64) -> u32 {
         if self.until_ns.is_some() || self.over {
             return 0;
@@ -87,22 +87,22 @@ impl Pauses {
         u32::try_from(self.blocks.saturating_sub(used)).unwrap_or(u32::MAX)
     }
 
-    /// End of the pause under way.
+    /// Returns the end of the current pause.
     pub(super) fn until_ns(&self) -> Option<u64> {
         self.until_ns
     }
 
-    /// True where the worker has not begun yet, or is in a ramp of its own.
+    /// Returns true if the worker has not started yet, or is in its ramp.
     pub(super) fn is_uncounted(&self) -> bool {
         self.counts_from_ns.is_some()
     }
 
-    /// True where the worker begins no more.
+    /// Returns true if the worker issues no more I/Os.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// When the worker begins to count, or else begins no more; `None` where neither is to come.
+    /// Returns when the worker starts to count, or else when it stops issuing I/Os; `None` if neither is still to come.
     pub(super) fn turns_ns(&self) -> Option<u64> {
         let ends_ns = Some(self.ends_ns).filter(|ends_ns| *ends_ns < u64::MAX && !self.over);
         self.counts_from_ns.or(ends_ns)
@@ -122,7 +122,7 @@ mod tests {
         pauses.begin(0);
         assert!(!pauses.review(0, 0, 0));
         assert_eq!((pauses.room(0, 0), pauses.room(2, 0), pauses.room(1, 2)), (3, 1, 0));
-        // Three are done, but a sync is under way.
+        // Three I/Os are done, but a sync is still outstanding.
         pauses.review(1, 3, 10);
         assert_eq!(pauses.until_ns(), None);
         pauses.review(0, 3, 20);

@@ -1,4 +1,4 @@
-//! What a job may still issue where its end is counted: fio's `number_ios` and `io_size`.
+//! The number of I/Os and bytes that a job may issue in all: fio's `number_ios` and `io_size`.
 
 use iogauge_model::load::Load;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicI64, Ordering};
 #[derive(Debug)]
 pub struct Quota {
     ios: AtomicI64,
-    /// Falls below 0 by the I/O that ends it, with several workers by one of each.
+    /// Falls below 0 with the last I/O, or with one of each worker if there are several.
     bytes: AtomicI64,
 }
 
 impl Quota {
-    /// The quota of a load; `None` where it ends with its step.
+    /// Returns the quota of a load; `None` if the load runs until the end of its step.
     pub(crate) fn of(load: &Load) -> Option<Self> {
         let bounded = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let mut ios = load.number_ios;
         let mut bytes = load.io_size_bytes;
-        // Bytes in blocks of one size are so many I/Os, which workers share without one too many.
+        // With a single block size, bytes become a number of I/Os. Workers can share that without an extra I/O.
         if let (Some(total), Some(block)) = (bytes, load.block.single()) {
             let blocks = total.div_ceil(block);
             ios = Some(ios.map_or(blocks, |ios| ios.min(blocks)));
@@ -29,13 +29,13 @@ impl Quota {
         })
     }
 
-    /// False where nothing is left.
+    /// Returns true if something is left.
     #[inline(always)]
     pub(crate) fn is_left(&self) -> bool {
         self.ios.load(Ordering::Relaxed) > 0 && self.bytes.load(Ordering::Relaxed) > 0
     }
 
-    /// Takes so many I/Os; false where nothing is left.
+    /// Takes this many I/Os. Returns false if nothing is left.
     #[inline(always)]
     pub(crate) fn take(&self, ios: u32) -> bool {
         if self.bytes.load(Ordering::Relaxed) <= 0 {
@@ -48,7 +48,7 @@ impl Quota {
         left > 0
     }
 
-    /// Notes the bytes of an I/O that was taken.
+    /// Subtracts the bytes of an I/O that was taken.
     #[inline(always)]
     pub(crate) fn charge(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes as i64, Ordering::Relaxed);

@@ -1,33 +1,33 @@
-//! When scheduled I/Os are meant to start: one schedule for all workers of a job.
+//! Intended start times of scheduled I/Os: one schedule for all workers of a job.
 
 use crate::offsets::mix64;
 use iogauge_model::load::ArrivalProcess;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Positions count in 2⁻⁸ ns: a gap of 333⅓ ns is right to 10⁻⁵, and a run may last two years.
+/// The unit of positions is 2⁻⁸ ns: a gap of 333⅓ ns has an error of 10⁻⁵, and a run may last two years.
 const FRACTION_BITS: u32 = 8;
-/// Position where no more arrivals come.
+/// Position if no more arrivals come.
 const NEVER: u64 = u64::MAX;
-/// A backlog is counted arrival by arrival up to here, and estimated beyond: at a rate far past what
-/// a target can do the controller would otherwise never be done counting.
+/// A backlog is counted arrival by arrival up to this number and estimated beyond it. Otherwise, at a rate far above
+/// what the target can do, the controller would never finish counting.
 const COUNTED_ONE_BY_ONE: u64 = 65_536;
-/// Position where one has come whenever there is room for it: a closed loop.
+/// Position if there is an arrival whenever there is room for it: a closed loop.
 const ALWAYS: u64 = 0;
 
-/// The arrivals of one job, in the order they are due. Any of its workers takes the next one, so
-/// that they serve one queue. It never looks at completions: what could not be issued in time
-/// keeps its intended start, and costs no memory however much it is.
+/// The arrivals of one job, in the order they are due. Any of its workers takes the next one, so they serve one queue.
+/// The schedule does not depend on completions: an I/O that could not be issued in time keeps its intended start. A
+/// backlog of any size costs no memory.
 ///
-/// The whole state is the position of the next arrival. The gap behind an arrival is drawn from a
-/// hash of its position, so whoever knows a position knows all that follow: taking one is a single
-/// compare-exchange, and the controller counts what was due without asking the workers.
+/// The whole state is the position of the next arrival. The gap after an arrival is drawn from a hash of its position,
+/// so a position determines all that follow. Taking an arrival is a single compare-exchange, and the controller counts
+/// what was due without asking the workers.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     next: AtomicU64,
-    /// Mean gap in units of positions, as bits of an `f64`.
+    /// Mean gap in units of positions, as the bits of an `f64`.
     gap_bits: AtomicU64,
-    /// Counts the restarts.
+    /// Number of restarts.
     epoch: AtomicU32,
     process: ArrivalProcess,
     seed: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule without arrivals. `base_ns` is the present time.
+    /// Creates a schedule without arrivals. `base_ns` is the current time.
     pub(crate) fn new(process: ArrivalProcess, seed: u64, base_ns: u64) -> Self {
         Self {
             next: AtomicU64::new(NEVER),
@@ -47,9 +47,8 @@ impl Schedule {
         }
     }
 
-    /// Starts again from `now_ns`; what was due and not taken is given up. `None` is a closed loop:
-    /// an arrival whenever a worker has room. Returns the position of the first arrival. Only the
-    /// controller calls this.
+    /// Restarts from `now_ns` and drops arrivals that were due and not taken. `None` means a closed loop: an arrival
+    /// whenever a worker has room. Returns the position of the first arrival. Only the controller calls this.
     pub(crate) fn restart(&self, rate_iops: Option<f64>, now_ns: u64) -> u64 {
         let next = match rate_iops {
             None => ALWAYS,
@@ -58,27 +57,27 @@ impl Schedule {
                 self.gap_bits.store(gap.to_bits(), Ordering::Relaxed);
                 let now = (now_ns.saturating_sub(self.base_ns) << FRACTION_BITS).max(1);
                 match self.process {
-                    // Jobs at one rate must not beat in time: each begins at a phase of its own.
+                    // Jobs with the same rate must not run in step, so each starts at its own phase.
                     ArrivalProcess::Linear => now + (self.draw(now) * gap) as u64,
                     ArrivalProcess::Poisson => self.after(now),
                 }
             }
             Some(_) => NEVER,
         };
-        // Whoever sees the new position sees its gap; a worker still at the old one fails to take it.
+        // A worker that sees the new position also sees its gap. One that still has the old position fails to take it.
         self.next.store(next, Ordering::Release);
         self.epoch.fetch_add(1, Ordering::Release);
         next
     }
 
-    /// A uniform draw from (0, 1] that belongs to a position.
+    /// Returns a uniform draw from (0, 1] for a position.
     #[inline(always)]
     fn draw(&self, position: u64) -> f64 {
         let hash = mix64(self.seed ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         ((hash >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// The arrival behind one.
+    /// Returns the position of the arrival after this one.
     #[inline(always)]
     fn after(&self, position: u64) -> u64 {
         let mean = f64::from_bits(self.gap_bits.load(Ordering::Relaxed));
@@ -115,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the next arrival, due or not; `None` where there is none to wait for.
+    /// Takes the next arrival, whether due or not; `None` if there is none to wait for.
     fn take_next(&self) -> Option<u64> {
         let mut next = self.next.load(Ordering::Acquire);
         loop {
@@ -137,20 +136,20 @@ impl Schedule {
             .map(|_| self.time_ns(next))
     }
 
-    /// Arrivals due and not taken: exactly none, or about how many by the mean gap.
+    /// Returns how many arrivals are due and not taken, estimated from the mean gap. Zero is exact.
     #[inline(always)]
     pub(crate) fn backlog(&self, now_ns: u64) -> u64 {
         let next = self.position();
         if next == ALWAYS { 0 } else { self.about(next, now_ns) }
     }
 
-    /// The next arrival, for [`Self::count_due`] to begin at.
+    /// Returns the position of the next arrival, where [`Self::count_due`] can start.
     pub(crate) fn position(&self) -> u64 {
         self.next.load(Ordering::Acquire)
     }
 
-    /// Counts the arrivals due from a position on until `until_ns`. Costs about 10 ns for each one
-    /// that was taken, and at most 1 ms for those that wait.
+    /// Counts the arrivals that are due by `until_ns`, from a position on. Takes about 10 ns for each one that was
+    /// taken, and at most 1 ms for those that wait.
     pub(crate) fn count_due(&self, position: u64, until_ns: u64) -> Due {
         let next = self.position();
         let mut due = Due { taken: 0, waiting: 0, next: position };
@@ -170,7 +169,7 @@ impl Schedule {
         due
     }
 
-    /// About how many arrivals are due from a position on, by the mean gap; exactly where none is.
+    /// Estimates from the mean gap how many arrivals are due from a position on. Zero is exact.
     #[inline(always)]
     fn about(&self, position: u64, until_ns: u64) -> u64 {
         let due_ns = self.time_ns(position);
@@ -188,17 +187,16 @@ impl Schedule {
 pub(crate) struct Due {
     /// Taken by workers.
     pub(crate) taken: u64,
-    /// Not taken yet; where they are very many, by the mean gap.
+    /// Not taken yet. A very large number is estimated from the mean gap.
     pub(crate) waiting: u64,
-    /// Position behind those taken.
+    /// Position after those taken.
     pub(crate) next: u64,
 }
 
-/// One worker's hand on its job's schedule.
+/// One worker's access to its job's schedule.
 ///
-/// A worker that is about to sleep reserves the next arrival and sleeps until that one is due.
-/// So each arrival wakes one worker, the next idle worker waits for the one after, and they poll
-/// for none but their own.
+/// A worker that is about to sleep reserves the next arrival and sleeps until that one is due. So each arrival wakes
+/// one worker, the next idle worker waits for the arrival after it, and each polls only for its own.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     schedule: Arc<Schedule>,
@@ -216,8 +214,7 @@ impl Pacer {
         Self { schedule, reserved: None }
     }
 
-    /// Takes the next arrival if it is due, and returns its intended start. In a closed loop one
-    /// always is.
+    /// Takes the next arrival if it is due, and returns its intended start. In a closed loop, there is always one.
     #[inline(always)]
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u64> {
         match self.reserved {
@@ -230,7 +227,7 @@ impl Pacer {
         }
     }
 
-    /// Reserves the next arrival and returns when it is due; `None` where there is none.
+    /// Reserves the next arrival and returns when it is due; `None` if there is none.
     pub(crate) fn reserve(&mut self) -> Option<u64> {
         if self.reserved.is_none() {
             let epoch = self.schedule.epoch.load(Ordering::Acquire);
@@ -240,7 +237,7 @@ impl Pacer {
         self.reserved.map(|reserved| reserved.due_ns)
     }
 
-    /// When the next arrival is due that this worker could take; `None` where there is none.
+    /// Returns when the next arrival that this worker could take is due; `None` if there is none.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         let next = self.schedule.position();
         let scheduled = next != ALWAYS && next != NEVER;
@@ -248,19 +245,19 @@ impl Pacer {
         self.reserved.map(|reserved| reserved.due_ns).or(due_ns)
     }
 
-    /// True where completions make room for the next I/O and nothing else does.
+    /// Returns true if only completions make room for the next I/O.
     #[inline(always)]
     pub(crate) fn is_closed_loop(&self) -> bool {
         self.schedule.position() == ALWAYS
     }
 
-    /// Gives up a reservation of a schedule that was started again, or of a worker without depth.
+    /// Gives up the reservation if the schedule was restarted or the worker's queue depth is 0.
     pub(crate) fn review(&mut self, queue_depth: u32) {
         let epoch = self.schedule.epoch.load(Ordering::Acquire);
         self.reserved = self.reserved.filter(|reserved| queue_depth > 0 && reserved.epoch == epoch);
     }
 
-    /// Arrivals of the job due and not taken, about.
+    /// Estimates how many arrivals of the job are due and not taken.
     #[inline(always)]
     pub(crate) fn backlog(&self, now_ns: u64) -> u64 {
         self.schedule.backlog(now_ns)

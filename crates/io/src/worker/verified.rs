@@ -1,10 +1,10 @@
-//! The I/Os of a load that verifies.
+//! I/Os of a load that verifies.
 
 use super::{FAILURES_TO_GIVE_UP, WorkerState};
 use crate::verify::verifier::Moved;
 
 impl WorkerState {
-    /// Puts what can be checked into a slot's buffer, where it is to be written.
+    /// Prepares the I/O in a slot. If it is a write, fills the buffer with data that can be checked.
     #[cold]
     pub(super) fn begin_verified(&mut self, slot: u32) {
         let moved = self.moved(slot);
@@ -14,8 +14,8 @@ impl WorkerState {
         }
     }
 
-    /// Checks what a slot's read has brought, and notes what its write has done. The first finding
-    /// may end the worker.
+    /// Checks the data that a slot's read returned, or records the result of its write. The first finding may end the
+    /// worker.
     pub(super) fn end_verified(&mut self, slot: u32, succeeded: bool) {
         let moved = self.moved(slot);
         if let Some(verify) = &mut self.verify {

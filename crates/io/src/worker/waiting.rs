@@ -1,25 +1,25 @@
-//! What a worker waits for and for how long, and whether it goes on at all.
+//! How long a worker waits, for what, and whether it continues.
 
 use super::pauses::Pauses;
 use super::schedule::Pacer;
 use super::{EMPTY, FAILURES_TO_GIVE_UP, Slot, Turn, WorkerState};
 use crate::engine::Op;
 
-/// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
-/// thread tens of microseconds late, which would be counted as the device's response time.
+/// Sleeps end this long before an arrival is due, and the worker polls for the rest of the time. A timer wakes a thread
+/// tens of microseconds late, which would count as response time of the device.
 const POLL_BEFORE_ARRIVAL_NS: u64 = 60_000;
-/// A worker looks up this often though its next arrival is further away.
+/// Maximum length of a sleep, even if the next arrival is later.
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
 impl WorkerState {
-    /// How many completions to wait for in this turn, and for how long at most.
+    /// Returns how many completions to wait for in this turn, and for how long at most.
     #[inline(always)]
     pub(super) fn patience(&mut self) -> (u32, Option<u64>) {
         self.polls = false;
         if self.open_pacer().is_none() {
             return (self.completions_wanted(), self.pause_left_ns());
         }
-        // Handing over may take long, and meanwhile the next arrival is for whoever is idle.
+        // Submission may take long. Meanwhile, idle workers can take the next arrival.
         if self.queued {
             return (0, None);
         }
@@ -33,7 +33,7 @@ impl WorkerState {
         (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(LONGEST_SLEEP_NS)))
     }
 
-    /// The pacer of a worker that has room for another arrival, in an open loop.
+    /// Returns the pacer, if the loop is open and the worker has room for another arrival.
     #[inline(always)]
     pub(super) fn open_pacer(&self) -> Option<&Pacer> {
         let pacer = self.pacer.as_ref()?;
@@ -43,8 +43,7 @@ impl WorkerState {
         (room && !pacer.is_closed_loop()).then_some(pacer)
     }
 
-    /// How many completions to wait for where nothing else can happen; with room for arrivals any
-    /// one will do.
+    /// Returns how many completions to wait for if nothing else can happen. With room for arrivals, one is enough.
     #[inline(always)]
     pub(super) fn completions_wanted(&self) -> u32 {
         if self.open_pacer().is_some() {
@@ -56,7 +55,7 @@ impl WorkerState {
         self.batch.complete_min.min(self.outstanding)
     }
 
-    /// True where the batch of the last turn was smaller than the room there was.
+    /// Returns true if the batch of the last turn was smaller than the room there was.
     #[inline(always)]
     pub(super) fn has_more_to_submit(&self) -> bool {
         self.batch.submit != 0
@@ -77,7 +76,7 @@ impl WorkerState {
         if goes_on && self.queue_depth > 0 { Turn::Going } else { Turn::Resting }
     }
 
-    /// True where the worker begins no more reads and writes.
+    /// Returns true if the worker begins no more reads and writes.
     #[inline(always)]
     pub(super) fn begins_no_more(&self) -> bool {
         self.stopping
@@ -86,8 +85,7 @@ impl WorkerState {
             || self.pauses.as_ref().is_some_and(Pauses::is_over)
     }
 
-    /// Decides on the sync of the next part, of a worker that ends with syncs; false where none is
-    /// left to do.
+    /// Queues the sync of the next part, for a worker that ends with syncs. Returns false if none is left to do.
     #[cold]
     fn begin_closing_sync(&mut self) -> bool {
         if self.closing_syncs == 0 {
@@ -106,20 +104,20 @@ impl WorkerState {
         self.quota.as_ref().is_none_or(|quota| quota.is_left())
     }
 
-    /// True where no pause is under way or due.
+    /// Returns true if no pause is in progress or due.
     #[inline(always)]
     fn pauses_allow_more(&self) -> bool {
         self.pauses.as_ref().is_none_or(|pauses| pauses.room(self.outstanding, self.ios) > 0)
     }
 
-    /// End of the pause under way, of a worker that has more to do behind it.
+    /// Returns the end of the current pause, if the worker has more to do after it.
     pub(super) fn paused_until_ns(&self) -> Option<u64> {
         let until_ns = self.pauses.as_ref()?.until_ns();
         until_ns.filter(|_| !self.begins_no_more())
     }
 
-    /// How long to sleep in a pause; `None` outside of one, and where so little of it is left that
-    /// it is spent polling.
+    /// Returns how long to sleep in a pause; `None` outside of pauses, or if so little of the pause is left that the
+    /// worker polls.
     #[inline(always)]
     fn pause_left_ns(&self) -> Option<u64> {
         let until_ns = self.pauses.as_ref()?.until_ns()?;

@@ -1,4 +1,4 @@
-//! fio's binary, and which version it is.
+//! fio's binary and its version.
 
 use super::FioError;
 use crate::confine::Domain;
@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// A program that has not printed its version after this long is not fio.
+/// A program that has not printed its version after this time is not fio.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// More of what a program says of its version is not read.
+/// Maximum number of bytes that are read of the version.
 const MOST_BYTES: u64 = 4096;
 
 /// A fio that starts and prints its version.
@@ -21,11 +21,10 @@ pub struct FioBinary {
 }
 
 impl FioBinary {
-    /// Asks the program for its version; a name without `/` is looked for in `$PATH`. Takes a few
-    /// milliseconds.
+    /// Asks the program for its version. A name without `/` is searched for in `$PATH`. Takes a few milliseconds.
     ///
     /// # Errors
-    /// [`FioError::Binary`] where it does not start, [`FioError::NotFio`] where it is another one.
+    /// [`FioError::Binary`] if it does not start, [`FioError::NotFio`] if it is another program.
     pub fn find(path: &Path) -> Result<Self, FioError> {
         let failed = |source| FioError::Binary { binary: path.to_owned(), source };
         // It is started in another directory later.
@@ -35,26 +34,26 @@ impl FioBinary {
         };
         let mut command = Command::new(&own);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // What calls itself fio may be any program.
+        // A program named fio may be any program.
         Domain::reading().bind(&mut command).map_err(FioError::Confine)?;
         let mut child = command.spawn().map_err(failed)?;
         let begin = Instant::now();
         while child.try_wait().map_err(failed)?.is_none() && begin.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
         }
-        // One that goes on is ended; of one that has ended this is without effect.
+        // Ends it if it still runs, and otherwise has no effect.
         let _ = child.kill();
         while child.try_wait().map_err(failed)?.is_none() && begin.elapsed() < 2 * PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
         }
         let (sender, text) = channel();
         if let Some(stdout) = child.stdout.take() {
-            // Whoever holds the output open is waited for no longer than the program itself.
+            // If another process holds the output open, the wait is no longer than for the program itself.
             std::thread::Builder::new()
                 .name("iogauge-fio-version".to_owned())
                 .spawn(move || {
                     let mut said = Vec::new();
-                    // What came before an error is what it said.
+                    // What was read before an error counts as its output.
                     let _ = BufReader::new(stdout.take(MOST_BYTES)).read_until(b'\n', &mut said);
                     let _ = sender.send(said);
                 })
@@ -70,13 +69,13 @@ impl FioBinary {
         Ok(Self { path: own, version: version.to_owned() })
     }
 
-    /// The program as it is started.
+    /// Returns the program as it is started.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it calls itself: `fio-3.33`.
+    /// Returns the version as reported: `fio-3.33`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version

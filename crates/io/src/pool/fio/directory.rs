@@ -1,4 +1,4 @@
-//! A directory in which one fio works: what it leaves beside its figures goes there, and with it.
+//! The working directory of one fio. Files that fio leaves there are removed with it.
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -12,35 +12,35 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-/// What names of such directories begin with; 16 hexadecimal digits follow.
+/// Prefix of the names of such directories; 16 hexadecimal digits follow.
 const PREFIX: &str = "iogauge-fio-";
-/// The file in each that says whose it is, and what it says.
+/// Name and text of the file that marks each directory as iogauge's.
 const MARK: &str = ".iogauge";
 const MARK_TEXT: &[u8] = b"iogauge made this directory for one run of fio.\n";
-/// Names tried before it is given up.
+/// Number of names to try.
 const TRIES: u32 = 16;
 
-/// A private directory, removed with all in it when it is dropped. fio and all its processes have it as
-/// their working directory, by which they are known.
+/// A private directory. Dropping it removes it with its content. It is the working directory of fio and all its
+/// processes, which identifies them.
 #[derive(Debug)]
 pub(super) struct FioDirectory {
     path: PathBuf,
     fd: OwnedFd,
     /// Device and inode.
     identity: (u64, u64),
-    /// True where it goes when this is dropped.
+    /// True if the directory is removed on drop.
     is_own: bool,
 }
 
 impl FioDirectory {
-    /// Makes one where temporary files go. The first one of a process looks for those whose process was
-    /// killed, and removes them.
+    /// Creates a directory among the temporary files. The first call in a process also removes those of processes that
+    /// were killed.
     pub(super) fn make() -> std::io::Result<Self> {
         static SWEPT: Once = Once::new();
         let base = std::path::absolute(std::env::temp_dir())?;
         SWEPT.call_once(|| sweep(&base));
         for _ in 0..TRIES {
-            // Keys of the standard library's tables are drawn by the system.
+            // The system draws the keys of the standard library's hash tables.
             let number = RandomState::new().build_hasher().finish();
             let path = base.join(format!("{PREFIX}{number:016x}"));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
@@ -56,13 +56,13 @@ impl FioDirectory {
         Err(at(&base, &ErrorKind::AlreadyExists.into()))
     }
 
-    /// Takes a directory that was just made; `None` where another process took it for a left one.
+    /// Takes a directory that was just created; `None` if another process took it for an abandoned one.
     fn new(path: &Path) -> std::io::Result<Option<Self>> {
         let mut made = match Self::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        // Where the file system has no locks, nobody takes it away either.
+        // If the file system has no locks, no other process removes the directory either.
         if made.lock() == Err(Errno::WOULDBLOCK) || !made.is_at_its_path() {
             return Ok(None);
         }
@@ -81,7 +81,7 @@ impl FioDirectory {
         Ok(Self { path: path.to_owned(), fd, identity, is_own: false })
     }
 
-    /// Held as long as the directory is open in this process, and let go however that ends.
+    /// Locks the directory. The lock lasts while this process has the directory open, however the process ends.
     fn lock(&self) -> Result<(), Errno> {
         rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive)
     }
@@ -90,7 +90,7 @@ impl FioDirectory {
         self.path.symlink_metadata().is_ok_and(|found| self.is(&found))
     }
 
-    /// True for one that iogauge made for this user, whose process has ended and its fio, too.
+    /// Returns true if iogauge created the directory for this user, and both that iogauge and its fio have ended.
     fn is_left(&self) -> bool {
         let own = rustix::fs::fstat(&self.fd).is_ok_and(|stat| {
             stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o7777 == 0o700
@@ -119,8 +119,8 @@ impl FioDirectory {
         self.fd.as_fd()
     }
 
-    /// Processes that work in it, each with the letter of its state in `/proc`. Processes that fio
-    /// makes of its jobs leave its process group, and outlive it where it is killed.
+    /// Returns the processes that run in the directory, each with the letter of its state in `/proc`. fio's job
+    /// processes leave its process group, and outlive fio if it is killed.
     pub(super) fn processes(&self) -> Vec<(Pid, char)> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
         let mut found = Vec::new();
@@ -145,10 +145,10 @@ impl FioDirectory {
         (found.dev(), found.ino()) == self.identity
     }
 
-    /// Kills every process that works in it.
+    /// Kills every process that runs in the directory.
     pub(super) fn kill_processes(&self) {
         for (pid, _) in self.processes() {
-            // The descriptor is of the process that works here, whoever gets its number later.
+            // The descriptor refers to the process that is checked here, even if its number is reused later.
             let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
             if self.is_workplace_of(pid) {
                 let _ = pidfd_send_signal(&process, Signal::KILL);
@@ -157,7 +157,7 @@ impl FioDirectory {
     }
 }
 
-/// Removes directories that iogauge made for fio in `base` and could not remove, since it was killed.
+/// Removes directories in `base` that iogauge created for fio and could not remove because it was killed.
 fn sweep(base: &Path) {
     let Ok(entries) = fs::read_dir(base) else { return };
     for entry in entries.flatten() {
@@ -179,7 +179,7 @@ fn at(path: &Path, error: &Error) -> Error {
 impl Drop for FioDirectory {
     fn drop(&mut self) {
         if self.is_own && self.is_at_its_path() {
-            // What is left, if anything, is in the directory of temporary files.
+            // Whatever remains is among the temporary files.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
@@ -246,7 +246,7 @@ mod tests {
             assert!(kept.symlink_metadata().is_ok(), "{}", kept.display());
         }
         assert!(unmarked.join("precious").exists() && aside.join("log0_bw.1.log").exists());
-        // Once its process has ended, the lock is gone with it.
+        // The lock ends with its owner.
         drop(held);
         sweep(base.path());
         assert!(!path.exists() && !busy.exists());

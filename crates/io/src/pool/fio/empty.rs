@@ -1,31 +1,31 @@
-//! I/Os that fio counts though they moved nothing: reads behind the end of a file that became shorter.
+//! I/Os that fio counts although they moved no data: reads beyond the end of a file that became shorter.
 
 use iogauge_model::result::{FioDirection, FioLatency, FioResult};
 
-/// fio takes the bytes and the latencies of a running job a moment apart: where fewer are missing in an
-/// interval, or a smaller share of what was completed, nothing is wrong.
+/// fio reads the bytes and the latencies of a running job at slightly different times. If fewer I/Os than this are
+/// missing in an interval, or a smaller share of the completed ones, nothing is wrong.
 const FEWEST: u64 = 64;
 const SMALLEST_PART: u64 = 8;
-/// After so many fio is ended, as a worker is.
+/// After this many, fio is ended, as a worker would be.
 const MOST: u64 = 1000;
-/// Engines whose I/Os move all that was asked, or failed.
+/// Engines whose I/Os move all the requested data or fail.
 const ENGINES: &[&str] = &["io_uring", "libaio", "posixaio", "psync", "sync", "pvsync", "pvsync2"];
 
-/// Sorts out the documents of one fio in which I/Os are empty.
+/// Detects empty I/Os in the documents of one fio.
 #[derive(Debug, Default)]
 pub(super) struct EmptyIos {
-    /// The last document in which none was seen.
+    /// The last document without empty I/Os.
     sound: Vec<FioResult>,
     newest: Vec<FioResult>,
-    /// True where the newest one seems wrong.
+    /// True if the newest document seems wrong.
     doubted: bool,
-    /// I/Os that moved nothing, once that is certain.
+    /// I/Os that moved no data, once that is certain.
     certain: u64,
 }
 
 impl EmptyIos {
-    /// The document as it can be shown: where I/Os are empty, what was measured before, with them as
-    /// failed.
+    /// Returns the document to show. If it has empty I/Os, that is what was measured before them, with the empty I/Os
+    /// as failed ones.
     pub(super) fn see(&mut self, results: Vec<FioResult>) -> Vec<FioResult> {
         let doubted = self.seems_wrong(&results);
         let is_certain = self.certain > 0 || (self.doubted && self.is_confirmed_by(&results));
@@ -39,8 +39,8 @@ impl EmptyIos {
         self.sound.clone()
     }
 
-    /// The last document again, where that of a fio which has ended by itself shows empty I/Os: its
-    /// counts are exact.
+    /// Returns the last document again if fio has ended by itself and the document has empty I/Os. Its counts are
+    /// exact.
     pub(super) fn at_end(&mut self) -> Option<Vec<FioResult>> {
         let is_wrong = |result: &FioResult| {
             let bytes: u64 = directions(result).map(|d| d.bytes).sum();
@@ -52,12 +52,12 @@ impl EmptyIos {
         (!told && self.newest.iter().any(is_wrong)).then(|| self.failing())
     }
 
-    /// True where fio goes on for nothing.
+    /// Returns true if it is useless to let fio continue.
     pub(super) fn are_many(&self) -> bool {
         self.certain >= MOST
     }
 
-    /// What became of them, in words, where there are any.
+    /// Describes the empty I/Os, if there are any.
     pub(super) fn words(&self) -> Option<String> {
         let n = self.certain;
         (n > 0).then(|| {
@@ -65,21 +65,21 @@ impl EmptyIos {
         })
     }
 
-    /// True where much of what was completed since the document before is empty.
+    /// Returns true if a large share of what was completed since the last document is empty.
     fn seems_wrong(&self, results: &[FioResult]) -> bool {
         let nothing = FioResult::default();
         results.iter().enumerate().any(|(number, result)| {
             let before = self.newest.get(number).unwrap_or(&nothing);
             let (now, then) = (completed_of(result), completed_of(before));
-            // fio counts anew behind its ramp time.
+            // fio restarts its counts after its ramp time.
             let (then, empty) = if then > now { (0, 0) } else { (then, empty_of(before)) };
             let more = empty_of(result).saturating_sub(empty);
             more >= FEWEST && more >= (now - then) / SMALLEST_PART
         })
     }
 
-    /// True where a document shows that I/Os of the one before it were empty: its bytes were taken later than
-    /// they were counted, however busy the machine is.
+    /// Returns true if a document shows that I/Os of the previous one were empty. Its bytes were read after those I/Os
+    /// were counted, however busy the machine is.
     fn is_confirmed_by(&self, results: &[FioResult]) -> bool {
         let is_short = |(now, before): (&FioResult, &FioResult)| {
             let counted = completed_of(before);
@@ -90,11 +90,11 @@ impl EmptyIos {
         results.iter().zip(&self.newest).any(is_short)
     }
 
-    /// The sound document with the empty I/Os of the newest one as failed.
+    /// Returns the last sound document, with the empty I/Os of the newest one as failed ones.
     fn failing(&mut self) -> Vec<FioResult> {
         self.certain = self.newest.iter().map(empty_of).sum();
         let failing = |(number, newest): (usize, &FioResult)| {
-            // While fio ramps up it reports bytes and no latencies: of such a document nothing is shown.
+            // While fio ramps up, it reports bytes but no latencies. Nothing of such a document is shown.
             let is_timed = |d: &FioDirection| d.latency().is_some_and(|lat| lat.max_ns > 0);
             let measured =
                 |result: &&FioResult| directions(result).any(|d| d.bytes > 0 && is_timed(d));
@@ -120,20 +120,20 @@ fn empty_of(result: &FioResult) -> u64 {
     directions(result).map(empty).sum()
 }
 
-/// I/Os with a latency: others are outstanding. fio reports bins of `clat`, or of `lat` where a job wants its
-/// percentiles.
+/// Returns the number of I/Os with a latency; the others are outstanding. fio reports the bins of `clat`, or those of
+/// `lat` if a job asks for its percentiles.
 fn completed(direction: &FioDirection) -> u64 {
     let count = |latency: &FioLatency| latency.bins.iter().map(|(_, n)| n).sum();
     let told = [&direction.lat, &direction.clat].into_iter().flatten().map(count);
     told.max().filter(|n| *n > 0).unwrap_or(direction.ios)
 }
 
-/// Those of them that moved nothing, at least.
+/// Returns the minimum number of completed I/Os that moved no data.
 fn empty(direction: &FioDirection) -> u64 {
     completed(direction).saturating_sub(moved(direction))
 }
 
-/// I/Os that moved something, at most.
+/// Returns the maximum number of I/Os that moved data.
 fn moved(direction: &FioDirection) -> u64 {
     let least_bytes = direction.block.map_or(1, |block| block.min_bytes.max(1));
     direction.bytes.div_ceil(least_bytes).saturating_add(direction.short_ios)
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use iogauge_model::result::BlockRange;
 
-    /// A document of one job, with so many reads and blocks moved.
+    /// Returns a document of one job, with this many reads and blocks moved.
     fn document(ios: u64, blocks: u64) -> Vec<FioResult> {
         let lat = FioLatency { bins: vec![(1000, ios)], max_ns: 1000, ..FioLatency::default() };
         let read = FioDirection {
@@ -201,7 +201,7 @@ mod tests {
         for (ios, blocks, wanted) in [
             (500, 490, (500, 0)),
             (900, 880, (900, 0)),
-            // Doubted once, and twice.
+            // Doubted once, and a second time.
             (1900, 1000, (900, 0)),
             (2500, 1000, (900, 1500)),
             (2600, 1000, (900, 1600)),
@@ -210,21 +210,21 @@ mod tests {
         }
         assert!(seen.are_many() && seen.at_end().is_none());
         assert!(seen.words().unwrap().starts_with("1600 I/Os"));
-        // Bytes that were taken too early are there the next time.
+        // Bytes that were read too early are in the next document.
         let mut seen = EmptyIos::default();
         for (ios, blocks) in [(1000, 1000), (1400, 1200), (2000, 1600), (2600, 2100), (2600, 2600)]
         {
             seen.see(document(ios, blocks));
         }
         assert_eq!((seen.at_end(), seen.words()), (None, None));
-        // Of a few reads in many, too.
+        // Also with a few empty reads among many.
         let mut seen = EmptyIos::default();
         seen.see(document(10_000, 10_000));
         seen.see(document(20_000, 19_900));
         assert_eq!(seen.at_end().map(|results| shown(&results)), Some((20_000, 100)));
     }
 
-    /// As of most job files.
+    /// As in most job files.
     #[test]
     fn bins_may_be_those_of_clat_alone() {
         let mut seen = EmptyIos::default();
@@ -261,7 +261,7 @@ mod tests {
             seen.see(document(ios, blocks));
         }
         assert_eq!((seen.at_end(), seen.words()), (None, None));
-        // Sizes that differ, and engines that move what there is.
+        // I/Os of different sizes, and engines that move whatever data there is.
         let mut varied = document(1000, 2000);
         let mut sockets = document(5000, 10);
         sockets[0].engine = "net".to_owned();

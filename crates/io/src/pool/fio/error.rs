@@ -1,8 +1,8 @@
-//! What can go wrong with fio as the one that does the I/O.
+//! Errors of fio as the program that does the I/O.
 
 use std::path::PathBuf;
 
-/// Why fio does not measure. Each says in one line what is wrong and what would be right.
+/// Why fio does not measure. Each message says in one line what is wrong, with a hint if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
     #[error(
@@ -31,7 +31,7 @@ pub enum FioError {
     Directory(std::io::Error),
     #[error("fio's job file cannot be handed over: {0}")]
     JobFile(std::io::Error),
-    /// The load is nothing a job file can say.
+    /// A job file cannot express the load.
     #[error(transparent)]
     Unsayable(#[from] iogauge_fio::job_out::JobOutError),
     /// The job does not fit its files.
@@ -46,13 +46,13 @@ pub enum FioError {
 }
 
 impl FioError {
-    /// True where fio is not let do what was asked, so that no data is lost.
+    /// Returns true if fio was refused so that no data is lost.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Unconfined { .. })
     }
 
-    /// True where the user asked for something that cannot be.
+    /// Returns true if the user asked for something impossible.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

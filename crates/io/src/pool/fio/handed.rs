@@ -1,4 +1,4 @@
-//! What fio is handed: the files that the guards judged, as open descriptors.
+//! Files that fio inherits as open descriptors, after the guards have checked them.
 
 use super::FioError;
 use crate::confine::{ConfineError, Domain, Protection, protection};
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// Where a process finds its own descriptors.
+/// Directory of a process's own descriptors.
 const OWN_DESCRIPTORS: &str = "/proc/self/fd/";
 
-/// Files and devices as fio gets them: by descriptors of this process, which it inherits. So no name
-/// of a file reaches fio's parser, and what is at a name by then does not matter.
+/// Files and devices for fio, as descriptors that it inherits from this process. So fio never parses a file name, and
+/// it does not matter if another file gets the name.
 #[derive(Debug, Clone, Default)]
 pub struct Handed {
     files: Arc<Vec<HandedFile>>,
-    /// True where the kernel does not hold fio to them.
+    /// True if the kernel does not restrict fio to these files.
     by_guards_alone: bool,
 }
 
@@ -34,10 +34,10 @@ struct HandedFile {
 }
 
 impl Handed {
-    /// Opens parts of a target, each with whether it is to be written.
+    /// Opens parts of a target; each flag says whether fio writes to the part.
     ///
     /// # Errors
-    /// As [`Part::open`].
+    /// Same as [`Part::open`].
     pub fn open(parts: &[(&Part, bool)]) -> Result<Self, TargetError> {
         let open = |(part, writes): &(&Part, bool)| {
             let mode = OpenMode { write: *writes, ..OpenMode::reading(false) };
@@ -53,8 +53,7 @@ impl Handed {
         Ok(Self { files: Arc::new(files), by_guards_alone: false })
     }
 
-    /// Without the kernel's hold on fio: what the guards and the job file written by iogauge do alone,
-    /// for tests of that.
+    /// Disables the restriction by the kernel. For tests of what the guards and iogauge's job files prevent without it.
     #[doc(hidden)]
     #[must_use]
     pub fn held_by_guards_alone(mut self) -> Self {
@@ -62,7 +61,7 @@ impl Handed {
         self
     }
 
-    /// A file as fio gets it, by its number from 0.
+    /// Returns a file for fio by its number, from 0.
     #[must_use]
     pub fn file(&self, number: usize) -> Option<GivenFile> {
         let file = self.files.get(number)?;
@@ -73,18 +72,18 @@ impl Handed {
         })
     }
 
-    /// A file as fio gets it, by its path among those handed over in this order.
+    /// Returns a file for fio by its path, given the paths in the order in which they were handed over.
     pub(super) fn file_at(&self, paths: &[PathBuf], path: &Path) -> Option<GivenFile> {
         self.file(paths.iter().position(|known| known == path)?)
     }
 
-    /// True where nothing is to be written.
+    /// Returns true if no file is to be written.
     pub(super) fn only_reads(&self) -> bool {
         self.files.iter().all(|file| !file.writes)
     }
 
-    /// Makes a command inherit the descriptors, and the kernel hold it to writing what is to be
-    /// written and a directory of its own.
+    /// Makes a command inherit the descriptors. Has the kernel restrict it to writing the files to be written and its
+    /// own directory.
     pub(super) fn bind(
         &self,
         command: &mut Command,
@@ -93,14 +92,14 @@ impl Handed {
         let numbers: Vec<RawFd> = self.files.iter().map(|file| file.fd.as_raw_fd()).collect();
         let inherit = move || {
             for number in &numbers {
-                // SAFETY: the descriptors are open in the parent until the child is spawned, and the
-                // child has copies of them under the same numbers.
+                // SAFETY: the descriptors are open in the parent until the child is spawned, and the child has copies
+                // of them with the same numbers.
                 let fd = unsafe { BorrowedFd::borrow_raw(*number) };
                 rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
             }
             Ok(())
         };
-        // SAFETY: between fork and exec it makes system calls on numbers alone, and allocates nothing.
+        // SAFETY: between fork and exec, the closure only makes system calls with numbers, and allocates nothing.
         unsafe { command.pre_exec(inherit) };
         if self.by_guards_alone {
             return Ok(());
@@ -119,7 +118,7 @@ impl Handed {
         })
     }
 
-    /// What fio said, with the user's names of files for its own.
+    /// Returns a message of fio with the user's file names instead of fio's.
     pub(super) fn in_users_words(&self, said: &str) -> String {
         let mut names = BTreeMap::new();
         for file in self.files.iter() {

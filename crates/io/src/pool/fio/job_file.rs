@@ -1,4 +1,4 @@
-//! A job file of the user's, run by fio as iogauge wrote it.
+//! A user's job file that fio runs as rewritten by iogauge.
 
 use super::process::{FioProcess, Next};
 use super::snapshot::Snapshot;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// fio at work on a job file.
+/// A fio that runs a job file.
 #[derive(Debug)]
 pub struct FioJobFile {
     binary: FioBinary,
@@ -20,27 +20,27 @@ pub struct FioJobFile {
     begun: Instant,
     last: Vec<FioResult>,
     ended: Option<ExitStatus>,
-    /// True where somebody wanted its end.
+    /// True if somebody asked it to end.
     asked: bool,
     paused: Paused,
 }
 
-/// What fio left.
+/// Results of fio when it has ended.
 #[derive(Debug)]
 pub struct FioEnd {
-    /// What it reported of each job or group at its end.
+    /// fio's final report, for each job or group.
     pub results: Vec<FioResult>,
-    /// Why it ended before its time, where it did.
+    /// Why it ended early, if it did.
     pub lost: Option<String>,
     /// Times in which this process or fio stood still.
     pub paused: Paused,
 }
 
 impl FioJobFile {
-    /// Starts fio on the file, in a directory of its own, with the files that are handed to it.
+    /// Starts fio on the file, in its own directory, with the files in `handed`.
     ///
     /// # Errors
-    /// Where fio does not start, or nothing would hold it to what it may write.
+    /// If fio does not start, or nothing restricts what it may write.
     pub fn start(binary: FioBinary, file: FioText, handed: Handed) -> Result<Self, FioError> {
         let process = FioProcess::start(&binary, &file.text, handed)?;
         let (names, begun) = (file.names, Instant::now());
@@ -48,7 +48,7 @@ impl FioJobFile {
         Ok(Self { binary, process, names, begun, last, ended, asked, paused })
     }
 
-    /// Waits for what fio says next, so long at most; what its jobs did since it spoke last.
+    /// Waits for fio's next document, at most this long. Returns what its jobs did since the last one.
     pub fn advance(&mut self, patience: Duration) -> Window {
         let next = self.process.next(patience);
         self.paused.add(self.process.take_pauses());
@@ -71,7 +71,7 @@ impl FioJobFile {
         }
     }
 
-    /// True once fio has ended.
+    /// Returns true if fio has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended.is_some()
@@ -83,7 +83,7 @@ impl FioJobFile {
         self.process.ask_to_end();
     }
 
-    /// Ends fio at once: what it had still to write is missing.
+    /// Ends fio at once. Anything it has not written yet is lost.
     pub fn cut_off(&mut self) {
         self.asked = true;
         if let Next::Ended(status) = self.process.give_up("it was cut off") {
@@ -91,17 +91,16 @@ impl FioJobFile {
         }
     }
 
-    /// The directory in which it works, and writes its logs.
+    /// Returns the directory in which fio runs and writes its logs.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.process.directory()
     }
 
-    /// Ends fio, where it has not, and hands out the directory in which its logs are, before it is
-    /// removed.
+    /// Ends fio if it still runs. Passes on the directory with its logs before it is removed.
     ///
     /// # Errors
-    /// Where fio ended without anything measured.
+    /// If fio ended without measuring anything.
     pub fn finish(mut self, see: impl FnOnce(&Path)) -> Result<FioEnd, FioError> {
         let asked = self.asked || self.ended.is_none();
         let mut results = std::mem::take(&mut self.last);
@@ -138,12 +137,12 @@ impl FioJobFile {
     }
 }
 
-/// The user's name of a section `jN`.
+/// Returns the user's name of a section `jN`.
 fn user_name<'a>(names: &'a [String], section: &str) -> Option<&'a String> {
     names.get(section.strip_prefix('j')?.parse::<usize>().ok()?)
 }
 
-/// What fio said, with the user's names of jobs for its own.
+/// Returns a message of fio with the user's job names instead of fio's.
 fn in_user_names(names: &[String], said: &str) -> String {
     let mut text = String::new();
     for word in said.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {

@@ -1,7 +1,7 @@
-//! fio as the pool: its workers do the I/O, and its own documents say what they did.
+//! fio as the worker pool: its workers do the I/O, and its documents report what they did.
 //!
-//! fio prints what it has counted since it began several times a second; windows are the differences
-//! of two such documents, on fio's clock. What runs cannot be changed: another depth is another fio.
+//! Several times a second, fio prints what it has counted since it started. Windows are the differences between two
+//! such documents, on fio's clock. A running fio cannot be changed: another queue depth needs another fio.
 
 mod binary;
 mod directory;
@@ -32,33 +32,32 @@ use snapshot::Snapshot;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// fio that has printed nothing after this long is given up.
+/// fio is given up if it has printed nothing after this time.
 const PATIENCE_TO_BEGIN: Duration = Duration::from_secs(30);
-/// And one that prints documents without an I/O in them is waited for no longer: the target stands
-/// still.
+/// If fio prints documents without any I/O, the pool waits this long for the first one and then goes on: the target
+/// does not respond.
 const PATIENCE_FOR_IO: Duration = Duration::from_secs(5);
-/// fio that goes on for so long when its time is over is ended.
+/// fio is ended if it still runs this long after its time is over.
 const PATIENCE_PAST_TIME: Duration = Duration::from_secs(10);
-/// An advance without a document ends after so many of fio's intervals, so that an interrupt is
-/// seen.
+/// An advance without a document ends after this many of fio's intervals, so that an interrupt is noticed.
 const MISSED_INTERVALS: u32 = 10;
 
-/// Who keeps the time of what fio does.
+/// Who controls how long fio runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
-    /// fio: it ramps up, measures and ends as its job file says.
+    /// fio: it ramps up, measures and ends according to its job file.
     Own,
-    /// The controller: fio goes on until it is changed or stopped.
+    /// The controller: fio runs until it is changed or stopped.
     Open,
 }
 
-/// A pool whose workers are fio's.
+/// A worker pool whose workers are fio's.
 #[derive(Debug)]
 pub struct FioPool {
     binary: FioBinary,
     work: FioWork,
     span: Span,
-    /// The files that the guards judged.
+    /// Files that the guards checked.
     handed: Handed,
     clock: Clock,
     arrivals: Arrivals,
@@ -66,19 +65,19 @@ pub struct FioPool {
     process: Option<FioProcess>,
     /// True once the process has printed a document.
     any: bool,
-    /// When it was heard of last.
+    /// When it was last heard from.
     heard: Instant,
-    /// What it says before this moment may hold I/Os that were outstanding over a pause.
+    /// Documents before this moment may contain I/Os that were outstanding during a pause.
     settled: Instant,
     /// The last document of the process.
     last: Snapshot,
-    /// What was measured since the last window.
+    /// Measurements since the last window.
     pending: Window,
     live: LiveFigures,
     cpu: ProcessCpu,
-    /// What ended fio before its time, where it had measured something by then.
+    /// What ended fio early, if it had measured something by then.
     lost: Option<String>,
-    /// When fio that keeps its time has to be over.
+    /// Time by which fio must have ended, if it keeps its own time.
     overdue: Option<Instant>,
     /// Pauses of processes that have ended.
     paused: Paused,
@@ -87,13 +86,12 @@ pub struct FioPool {
 }
 
 impl FioPool {
-    /// Starts fio, and waits for its first figures where it does not keep its time itself: some
-    /// tenths of a second. fio gets the files that are handed to it, which stay open as long as the pool is
-    /// there.
+    /// Starts fio. Unless fio keeps its own time, waits for its first figures, which takes some tenths of a second. fio
+    /// gets the files in `handed`, which stay open as long as the pool exists.
     ///
     /// # Errors
-    /// Where fio does not start, refuses what it is to do, or prints nothing that can be read; the
-    /// latter two from [`WorkerPool::advance`] where fio keeps its time.
+    /// If fio does not start, refuses its work, or prints nothing that can be read. If fio keeps its own time,
+    /// [`WorkerPool::advance`] returns the latter two.
     pub fn start(
         binary: FioBinary,
         work: FioWork,
@@ -154,7 +152,7 @@ impl FioPool {
         self.binary.version().to_owned()
     }
 
-    /// Waits for a document, at most so long.
+    /// Waits for a document, at most this long.
     fn take_next(&mut self, patience: Duration) -> Result<(), FioError> {
         let Some(process) = &mut self.process else { return Ok(()) };
         match process.next(patience) {
@@ -171,7 +169,7 @@ impl FioPool {
         }
     }
 
-    /// Adds what a document says that the one before it did not.
+    /// Adds what a document reports beyond the previous one.
     fn take(&mut self, snapshot: Snapshot) {
         let now_ns = self.clock.now_ns();
         if !snapshot.counts() {
@@ -194,7 +192,7 @@ impl FioPool {
         self.last = snapshot;
     }
 
-    /// fio has ended: by itself, or because it was asked to.
+    /// Handles the end of fio, whether it ended by itself or because it was asked to.
     fn ended(&mut self, status: ExitStatus, asked: bool) -> Result<(), FioError> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         self.paused.add(process.take_pauses());
@@ -202,7 +200,7 @@ impl FioPool {
             self.lost = Some(words);
             return Ok(());
         }
-        // One that failed and says which I/Os did has done what it could.
+        // If fio failed and reports I/O errors, it has done what it could.
         let failed = || status.code().is_some() && self.last.whole().errors() > 0 && self.worked();
         if asked || (status.success() && self.any) || failed() {
             return Ok(());
@@ -224,7 +222,7 @@ impl FioPool {
         Err(FioError::Ended { version, status: process.fate(status), said })
     }
 
-    /// Ends fio, where it has not ended, with everything it has measured.
+    /// Ends fio if it still runs, and keeps everything it has measured.
     fn end(&mut self) -> Result<(), FioError> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         let status = process.end(|results| self.take(Snapshot::of(&results)));
@@ -233,7 +231,7 @@ impl FioPool {
         self.ended(status, true)
     }
 
-    /// Ends fio that goes on although its time is over.
+    /// Ends fio if it still runs although its time is over.
     fn end_overdue(&mut self) -> Result<(), FioError> {
         self.end()?;
         if self.worked() {
@@ -242,7 +240,7 @@ impl FioPool {
         Ok(())
     }
 
-    /// Notes that fio was lost with I/Os outstanding: what it measured stays, and counts one error.
+    /// Records that fio was lost with I/Os outstanding. Its measurements are kept, and count one error.
     fn lose(&mut self, why: String) {
         let mut failed = self.last.clone();
         failed.fail_once();
@@ -250,7 +248,7 @@ impl FioPool {
         self.lost = Some(why);
     }
 
-    /// True where an I/O was done.
+    /// Returns true if an I/O was done.
     fn worked(&self) -> bool {
         self.live.ios > 0
     }
@@ -263,20 +261,20 @@ impl FioPool {
 }
 
 impl WorkerPool for FioPool {
-    /// Returns with fio's next document, which may be later than asked.
+    /// Returns with fio's next document, which may be later than requested.
     fn advance(&mut self, _ns: u64) -> Result<(), WorkerError> {
         if self.process.is_some() && self.overdue.is_some_and(|end| Instant::now() >= end) {
             self.end_overdue()?;
         }
         self.take_next(INTERVAL * MISSED_INTERVALS)?;
-        // So that all of a stop lies in one window.
+        // Continue until the stop is over, so that all of it is in one window.
         while self.process.as_ref().is_some_and(FioProcess::is_stopped) {
             self.take_next(INTERVAL)?;
         }
         Ok(())
     }
 
-    /// Those of this process, and those of fio's.
+    /// Includes the pauses of this process and those of fio.
     fn take_pauses(&mut self) -> Paused {
         let mut paused = std::mem::take(&mut self.paused);
         if let Some(process) = &mut self.process {
@@ -288,7 +286,7 @@ impl WorkerPool for FioPool {
         paused
     }
 
-    /// fio's jobs share the processors as they are told to.
+    /// fio's jobs share the processors as the job file says.
     fn starvation(&self) -> Option<Starvation> {
         Some(self.starvation.read(Waiting::Ignored))
     }
@@ -306,7 +304,7 @@ impl WorkerPool for FioPool {
         Ok(self.window())
     }
 
-    /// Ends fio and starts another, which takes some tenths of a second.
+    /// Ends fio and starts another one, which takes some tenths of a second.
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
         if queue_depth == self.queue_depth && self.process.is_some() {
             return self.take_window();
@@ -363,9 +361,8 @@ impl WorkerPool for FioPool {
         (self.span == Span::Own && self.process.is_none()).then(|| self.last.whole())
     }
 
-    /// Another fio has no I/Os of the one before it.
-    /// An I/O that was outstanding over a pause may be in the next document, or in the one after it: fio writes one
-    /// as soon as it goes on.
+    /// Each fio starts without I/Os of the previous one. An I/O that was outstanding during a pause may be in the next
+    /// document or in the one after it, because fio writes one as soon as it continues.
     fn drained(&self) -> bool {
         self.heard >= self.settled
     }

@@ -1,4 +1,4 @@
-//! fio as a child process: started with a job file, read as it goes, ended and reaped.
+//! fio as a child process: started with a job file, read while it runs, ended and reaped.
 
 use super::directory::FioDirectory;
 use super::empty::EmptyIos;
@@ -19,33 +19,32 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two documents of fio's.
+/// Time between two documents of fio.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
-/// fio that has not ended so long after it was asked to is killed: I/Os of slow devices take their
-/// time to come back.
+/// fio is killed if it has not ended this long after it was asked to. I/Os of slow devices take time to complete.
 const PATIENCE_TO_END: Duration = Duration::from_secs(5);
-/// A process that was killed and is not gone after this is stuck in the kernel, and left behind.
+/// A killed process that still exists after this time is stuck in the kernel and is left behind.
 const PATIENCE_TO_DIE: Duration = Duration::from_secs(2);
-/// Output that others hold open is read no longer once fio has ended.
+/// After fio has ended, output that others hold open is read for at most this time.
 const PATIENCE_FOR_OUTPUT: Duration = Duration::from_secs(1);
-/// fio's processes are looked at after each such time, and without I/O more often.
+/// Time between two checks of fio's processes. Without I/O they are checked more often.
 const PATIENCE_TO_LOOK: Duration = Duration::from_secs(1);
 const PATIENCE_WITHOUT_IO: Duration = Duration::from_millis(200);
-/// A process of fio's that somebody stopped, and that stands so long, is not waited for.
+/// fio is given up if one of its processes has been stopped for this long without progress.
 const PATIENCE_WITH_STOPPED: Duration = Duration::from_secs(4);
-/// fio that printed documents and prints no more is given up.
+/// fio is given up if it has printed documents and then nothing for this long.
 const PATIENCE_WITH_SILENT: Duration = Duration::from_secs(8);
-/// Longer documents are none of fio's.
+/// Longer documents are not from fio.
 const LONGEST_DOCUMENT: usize = 64 << 20;
 
-/// What became of waiting for a document.
+/// Result of waiting for a document.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// It came.
+    /// A document arrived.
     Document(Vec<FioResult>),
-    /// None came in that time.
+    /// None arrived in that time.
     Nothing,
-    /// fio has ended, and all it said was read.
+    /// fio has ended, and all its output was read.
     Ended(ExitStatus),
 }
 
@@ -58,35 +57,36 @@ pub(super) struct FioProcess {
     noise: Complaints,
     readers: Vec<JoinHandle<()>>,
     ended: Option<ExitStatus>,
-    /// Why fio was given up, where it was.
+    /// Why fio was given up, if it was.
     lost: Option<&'static str>,
     life: Life,
     empty: EmptyIos,
     heart: Heartbeat,
-    /// Times in which this process or fio stood still, but for those that were taken.
+    /// Times in which this process or fio stood still and that were not taken yet.
     paused: Paused,
     handed: Handed,
     directory: FioDirectory,
 }
 
-/// What shows whether fio goes on.
+/// Signs of whether fio makes progress.
 #[derive(Debug)]
 struct Life {
-    /// I/Os of the last document.
+    /// I/Os in the last document.
     ios: u64,
-    /// When it printed a document, if ever, and when one had more I/Os than the one before.
+    /// Time of the last document, if there was one; below, time of the last document with more I/Os than the previous
+    /// one.
     heard: Option<Instant>,
     moved: Instant,
     looked: Instant,
-    /// Since when one of its processes is stopped.
+    /// Time since which one of its processes has been stopped.
     stopped: Option<Instant>,
-    /// Since when it has ended while its output is open.
+    /// Time since which fio has ended while its output is still open.
     exited: Option<Instant>,
 }
 
 impl FioProcess {
-    /// Starts fio with the text of a job file, on its standard input, in a directory of its own. It
-    /// inherits what it is handed, and may write nothing else.
+    /// Starts fio in its own directory, with the text of a job file on its standard input. fio inherits the files in
+    /// `handed` and may write nothing else.
     pub(super) fn start(
         binary: &FioBinary,
         job_file: &str,
@@ -148,7 +148,7 @@ impl FioProcess {
         Ok(())
     }
 
-    /// Waits for the next document, at most so long.
+    /// Waits for the next document, at most this long.
     pub(super) fn next(&mut self, patience: Duration) -> Next {
         if self.empty.are_many() {
             return self.give_up("its I/Os moved nothing");
@@ -165,7 +165,7 @@ impl FioProcess {
             Err(RecvTimeoutError::Disconnected) => self.last_words(),
             Err(RecvTimeoutError::Timeout) if self.has_exited() => {
                 let since = *self.life.exited.get_or_insert_with(Instant::now);
-                // Somebody else holds its output open, who is none to wait for.
+                // Another process holds its output open. It is not waited for.
                 if since.elapsed() < PATIENCE_FOR_OUTPUT {
                     Next::Nothing
                 } else {
@@ -178,18 +178,18 @@ impl FioProcess {
         }
     }
 
-    /// fio has said all. The counts of one that has ended by itself are exact.
+    /// Handles the end of fio's output. If fio has ended by itself, its counts are exact.
     fn last_words(&mut self) -> Next {
         let status = self.reap(PATIENCE_TO_END);
         let again = status.code().and_then(|_| self.empty.at_end());
         again.map_or(Next::Ended(status), Next::Document)
     }
 
-    /// Why fio is not to be waited for any longer, if so.
+    /// Returns why fio should no longer be waited for, if so.
     fn is_stuck(&mut self) -> Option<&'static str> {
         let own = self.heart.take();
         if own.times > 0 {
-            // What fio said meanwhile is read now.
+            // fio's output from the pause is read now.
             self.paused.add(own);
             self.life.go_on();
         }
@@ -204,7 +204,7 @@ impl FioProcess {
         life.stopped.is_some_and(stood).then_some("a process of it was stopped (SIGSTOP)")
     }
 
-    /// Looks whether somebody stopped a process of fio's, where it is time to.
+    /// Checks whether somebody stopped one of fio's processes, if the next check is due.
     fn look(&mut self) {
         let life = &mut self.life;
         let stands = life.moved.elapsed() >= PATIENCE_WITHOUT_IO;
@@ -223,17 +223,17 @@ impl FioProcess {
         }
     }
 
-    /// True while a process of fio's is stopped.
+    /// Returns true while a process of fio is stopped.
     pub(super) fn is_stopped(&self) -> bool {
         self.life.stopped.is_some()
     }
 
-    /// Times in which this process or fio stood still, since they were taken last.
+    /// Returns the times in which this process or fio stood still since the last call.
     pub(super) fn take_pauses(&mut self) -> Paused {
         std::mem::take(&mut self.paused)
     }
 
-    /// What became of I/Os that moved nothing, where there are any.
+    /// Describes I/Os that moved no data, if there are any.
     pub(super) fn empty_ios(&self) -> Option<String> {
         self.empty.words()
     }
@@ -244,7 +244,7 @@ impl FioProcess {
         Next::Ended(self.reap(Duration::ZERO))
     }
 
-    /// True where the child has ended, whoever it left behind.
+    /// Returns true if the child has ended, even if others of its processes have not.
     fn has_exited(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().unwrap_or_default();
@@ -252,16 +252,15 @@ impl FioProcess {
         self.ended.is_some()
     }
 
-    /// Asks fio to end; what it has measured comes as documents still.
+    /// Asks fio to end. Documents about what it has measured still follow.
     pub(super) fn ask_to_end(&self) {
         if self.ended.is_none() {
-            // One that has ended meanwhile is a zombie until it is reaped: the number is its own.
+            // If it has ended since, it is a zombie until it is reaped, so its number is not reused.
             let _ = kill_process(self.pid(), Signal::INT);
         }
     }
 
-    /// Ends fio and hands out the documents that came meanwhile. One that does not end in time is
-    /// killed.
+    /// Ends fio and passes on the documents that arrive meanwhile. Kills fio if it does not end in time.
     pub(super) fn end(&mut self, mut see: impl FnMut(Vec<FioResult>)) -> ExitStatus {
         self.ask_to_end();
         let begin = Instant::now();
@@ -275,7 +274,7 @@ impl FioProcess {
         self.reap(Duration::ZERO)
     }
 
-    /// The newest of the documents that came before fio was ended, and were not read yet.
+    /// Returns the newest document that arrived before fio was ended and was not read yet.
     pub(super) fn rest(&mut self) -> Option<Vec<FioResult>> {
         let mut newest = None;
         while let Ok(results) = self.documents.try_recv() {
@@ -284,19 +283,19 @@ impl FioProcess {
         newest
     }
 
-    /// How it ended, in words: why it was given up, where it was.
+    /// Describes how fio ended, or why it was given up.
     pub(super) fn fate(&self, status: ExitStatus) -> String {
         self.lost.map_or_else(|| status.to_string(), str::to_owned)
     }
 
-    /// What fio complained of first; what it printed that is no document, where it did not.
+    /// Returns fio's first complaint, or otherwise the first line of output that is not a document.
     pub(super) fn complaint(&self) -> String {
         let first = |said: &Complaints| said.all().into_iter().next();
         let said = first(&self.complaints).or_else(|| first(&self.noise));
         said.map_or_else(|| "it said nothing".to_owned(), |said| self.handed.in_users_words(&said))
     }
 
-    /// The directory in which it works.
+    /// Returns the directory in which fio runs.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -305,7 +304,7 @@ impl FioProcess {
         Pid::from_child(&self.child)
     }
 
-    /// Kills fio with all processes of its jobs.
+    /// Kills fio and all processes of its jobs.
     fn kill(&mut self) {
         if !self.has_exited() {
             let _ = kill_process_group(self.pid(), Signal::KILL);
@@ -313,13 +312,13 @@ impl FioProcess {
         self.directory.kill_processes();
     }
 
-    /// Waits so long for the end, and forces it then: nothing here lasts longer than some seconds.
+    /// Waits this long for the end, then forces it. Takes some seconds at most.
     fn reap(&mut self, patience: Duration) -> ExitStatus {
         let begin = Instant::now();
         while !self.has_exited() && begin.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(2));
         }
-        // Nothing of it goes on, whatever it started.
+        // Ends everything that it started.
         self.kill();
         let begin = Instant::now();
         while !self.has_exited() && begin.elapsed() < PATIENCE_TO_DIE {
@@ -333,7 +332,7 @@ impl FioProcess {
         {
             std::thread::sleep(Duration::from_millis(2));
         }
-        // One that waits for output which a stranger holds open ends with this process.
+        // A reader that waits for output that another process holds open ends with this process.
         self.readers.clear();
         status
     }
@@ -345,7 +344,7 @@ impl Life {
         Self { ios: 0, heard: None, moved: now, looked: now, stopped: None, exited: None }
     }
 
-    /// Begins anew to wait, behind a time in which nobody did.
+    /// Restarts the waiting times after a time in which nobody waited.
     fn go_on(&mut self) {
         let now = Instant::now();
         self.heard = self.heard.map(|_| now);
@@ -369,7 +368,7 @@ impl Drop for FioProcess {
     }
 }
 
-/// A job file in memory, to be read from its beginning.
+/// Returns a job file in memory, positioned at its start.
 fn handed_over(job_file: &str) -> std::io::Result<File> {
     let fd = rustix::fs::memfd_create("iogauge.fio", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(fd);
@@ -377,7 +376,8 @@ fn handed_over(job_file: &str) -> std::io::Result<File> {
     file.rewind()?;
     Ok(file)
 }
-/// Cuts fio's output into documents: each begins with a brace alone on its line and ends with one.
+/// Splits fio's output into documents. Each starts with a line that is only an opening brace and ends with a line that
+/// is only a closing one.
 fn read_documents(output: impl Read, documents: &Sender<Vec<FioResult>>, noise: &Complaints) {
     let mut text = String::new();
     each_line(output, |line| {
@@ -387,7 +387,7 @@ fn read_documents(output: impl Read, documents: &Sender<Vec<FioResult>>, noise: 
         }
         text.push_str(line);
         if ends {
-            // Where nobody listens any more the rest is still read, so that fio can end.
+            // Without a receiver, the rest is still read, so that fio can end.
             let _ = documents.send(results(&text, noise));
         }
         if ends || text.len() > LONGEST_DOCUMENT {
@@ -402,7 +402,7 @@ fn results(document: &str, noise: &Complaints) -> Vec<FioResult> {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => noise.note(&problem.to_string()),
     });
-    // Text in memory does not fail to be read.
+    // Reading text from memory does not fail.
     debug_assert!(read.is_ok());
     results
 }

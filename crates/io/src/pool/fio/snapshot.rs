@@ -1,4 +1,4 @@
-//! What fio has counted since it began, and the windows that lie between two such counts.
+//! fio's counts since it started, and the windows between two of them.
 
 use crate::machine::ProcessCpu;
 use crate::worker::accounting::{DIRECTIONS, Tally, Window, WorkerWindow};
@@ -7,16 +7,16 @@ use iogauge_model::histogram::bucket_of;
 use iogauge_model::result::{FioDirection, FioLatency, FioResult};
 use std::collections::BTreeMap;
 
-/// One document of fio's: each job's counts since measuring began.
+/// One document of fio: each job's counts since the measurement began.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Snapshot {
     jobs: Vec<JobCounts>,
 }
 
-/// What a job, or a group reported as one, has counted.
+/// The counts of a job, or of a group reported as one.
 #[derive(Debug, Clone, Default)]
 struct JobCounts {
-    /// By fio's own clock, in whole milliseconds.
+    /// On fio's own clock, in whole milliseconds.
     elapsed_ns: u64,
     /// Read, write, sync.
     directions: [Counts; DIRECTIONS],
@@ -28,7 +28,7 @@ struct JobCounts {
 struct Counts {
     bytes: u64,
     short: u64,
-    /// The middle of each bucket and its count.
+    /// Middle of each bucket, with its count.
     bins: BTreeMap<u64, u64>,
     sum_ns: u128,
     min_ns: u64,
@@ -36,23 +36,23 @@ struct Counts {
 }
 
 impl Snapshot {
-    /// The counts of a document's results, one for each job.
+    /// Returns the counts in a document's results, one for each job.
     pub(super) fn of(results: &[FioResult]) -> Self {
         Self { jobs: results.iter().map(JobCounts::of).collect() }
     }
 
-    /// True where I/Os are counted. While fio ramps up, and before the first one is done, its
-    /// documents hold no latencies.
+    /// Returns true if I/Os have been counted. While fio ramps up, and before the first I/O has completed, its
+    /// documents contain no latencies.
     pub(super) fn counts(&self) -> bool {
         self.jobs.iter().any(|job| job.errors > 0 || job.ios() > 0)
     }
 
-    /// Everything counted, with the extremes and sums as fio has them.
+    /// Returns everything counted, with fio's own extremes and sums.
     pub(super) fn whole(&self) -> Window {
         self.since(&Self::default())
     }
 
-    /// Processor time fio used for it.
+    /// Returns the processor time that fio used for it.
     pub(super) fn cpu(&self) -> ProcessCpu {
         self.jobs.iter().fold(ProcessCpu::default(), |sum, job| ProcessCpu {
             user_ns: sum.user_ns + job.cpu.user_ns,
@@ -60,22 +60,22 @@ impl Snapshot {
         })
     }
 
-    /// Counts one more error, of the first job.
+    /// Counts one more error, for the first job.
     pub(super) fn fail_once(&mut self) {
         if let Some(job) = self.jobs.first_mut() {
             job.errors += 1;
         }
     }
 
-    /// True where this one does not go on from an earlier one: fio counts anew when its ramp time
-    /// is over.
+    /// Returns true if this snapshot does not continue an earlier one: fio restarts its counts when its ramp time is
+    /// over.
     pub(super) fn begins_anew(&self, earlier: &Self) -> bool {
         let pairs = self.jobs.iter().zip(&earlier.jobs);
         self.jobs.len() < earlier.jobs.len()
             || pairs.into_iter().any(|(now, then)| !now.goes_on_from(then))
     }
 
-    /// What was counted since an earlier one of the same process.
+    /// Returns what was counted since an earlier snapshot of the same process.
     pub(super) fn since(&self, earlier: &Self) -> Window {
         let mut window = Window::default();
         window.keep_jobs_apart(self.jobs.len());
@@ -91,7 +91,7 @@ impl Snapshot {
                 bytes: tallies.iter().map(|tally| tally.bytes).sum(),
                 errors: job.errors - before.errors,
                 elapsed_ns: job.elapsed_ns - before.elapsed_ns,
-                // Little's law: what is outstanding is what latencies add up to.
+                // Little's law: the integral of the outstanding I/Os is the sum of their latencies.
                 queue_depth_integral: latency_ns,
             });
             match window.jobs.get_mut(number) {
@@ -112,7 +112,7 @@ impl JobCounts {
         let elapsed_ns = elapsed_ns.unwrap_or_default();
         let users = f64::from(result.users.unwrap_or(1).max(1));
         let used = |percent: f64| (percent.max(0.0) / 100.0 * elapsed_ns as f64 * users) as u64;
-        // A job that ended with an error and reports none has failed once.
+        // A job that ended with an error but reports no failed I/Os has failed once.
         let ended = u64::from(result.error != 0 && result.failed_ios == 0);
         Self {
             elapsed_ns,
@@ -136,7 +136,7 @@ impl JobCounts {
             && pairs.into_iter().all(|(now, then)| now.goes_on_from(then))
     }
 
-    /// I/Os that failed are not told by direction: they stand with the one that made the most.
+    /// fio does not report failed I/Os by direction. They are assigned to the direction with the most bytes.
     fn since(&self, earlier: &Self) -> [Tally; DIRECTIONS] {
         let mut tallies: [Tally; DIRECTIONS] =
             std::array::from_fn(|d| self.directions[d].since(&earlier.directions[d]));
@@ -189,7 +189,7 @@ impl Counts {
         let mut service = Histogram::new();
         if let (Some((lowest, _)), Some((highest, _))) = (bins.first(), bins.last()) {
             let first = earlier.bins.is_empty();
-            // fio reports the extremes since it began: only those that are new are of this window.
+            // fio reports the extremes since it started. Only new ones belong to this window.
             let min_ns = if first || self.min_ns < earlier.min_ns { self.min_ns } else { *lowest };
             let max_ns = if self.max_ns > earlier.max_ns { self.max_ns } else { *highest };
             let (max_ns, sum_ns) =
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A document of one job that has read I/Os of these latencies.
+    /// Returns a document of one job with reads of these latencies.
     fn reads(latencies_ns: &[u64], runtime_ms: u64) -> FioResult {
         let mut bins = BTreeMap::new();
         for ns in latencies_ns {
@@ -256,7 +256,7 @@ mod tests {
         let window = second.since(&first);
         assert_eq!((window.ios(), window.bytes(), window.seconds()), (3, 3 * 4096, 0.25));
         assert_eq!(window.service().mean_ns(), 3000.0);
-        // Neither extreme is the window's own.
+        // The window contains neither extreme.
         let (min, max) = (window.service().min_ns(), window.service().max_ns());
         assert!((2976..=3024).contains(&min) && (2976..=3024).contains(&max), "{min} {max}");
         assert!((window.queue_depth() - 9000.0 / 250e6).abs() < 1e-12);

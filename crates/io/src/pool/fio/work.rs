@@ -1,4 +1,4 @@
-//! What fio is to do, as the job file it is started with.
+//! The work for fio, and the job file that describes it.
 
 use super::handed::Handed;
 use super::{FioError, Span};
@@ -9,35 +9,35 @@ use iogauge_model::plan::{Job, Step};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// As good as for ever; what goes on so long was forgotten.
+/// Practically forever: whatever runs this long has been forgotten.
 const FOR_EVER_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
-/// What fio is to do.
+/// The work for fio.
 #[derive(Debug, Clone)]
 pub enum FioWork {
     /// A step on parts of a target.
     Step {
         step: Step,
-        /// The parts of each job; those of the last for jobs behind it.
+        /// Parts of each job. Further jobs use those of the last.
         parts: Vec<Vec<FilePart>>,
     },
-    /// A job of the user's own.
+    /// A job from the user's own job file.
     Foreign(ForeignJob),
 }
 
-/// A job file of one job, whose depth is not its own.
+/// A job file with one job, whose queue depth can be changed.
 #[derive(Debug, Clone)]
 pub struct ForeignJob {
-    /// The file as it was read.
+    /// The file as read.
     pub jobs: FioJobs,
-    /// Its files in the order in which they are handed over.
+    /// Its files, in the order in which they are handed over.
     pub paths: Vec<PathBuf>,
-    /// True where its engine has one I/O outstanding in each thread, so that depth takes threads.
+    /// True if its engine keeps one I/O outstanding per thread, so that queue depth needs threads.
     pub synchronous: bool,
 }
 
 impl FioWork {
-    /// I/Os it keeps outstanding as it stands.
+    /// Returns the queue depth of the work as it is.
     pub(super) fn queue_depth(&self) -> u32 {
         match self {
             Self::Step { step, .. } => step.queue_depth(),
@@ -45,7 +45,7 @@ impl FioWork {
         }
     }
 
-    /// Threads or processes that do the I/O at a depth.
+    /// Returns the number of threads or processes that do the I/O at a queue depth.
     pub(super) fn workers(&self, queue_depth: u32) -> u32 {
         let of = |load: &Load| {
             if load.engine.is_synchronous() { load.queue_depth() } else { load.numjobs }
@@ -64,7 +64,7 @@ impl FioWork {
         }
     }
 
-    /// How long it goes on, ramp time and all; `None` where time does not end it.
+    /// Returns how long the work runs, including ramp time; `None` if it is not limited by time.
     pub(super) fn lasts(&self) -> Option<Duration> {
         match self {
             Self::Step { step, .. } if step.runtime_ns > 0 => {
@@ -74,7 +74,7 @@ impl FioWork {
         }
     }
 
-    /// What of it fio does otherwise than asked, one line each.
+    /// Returns what fio does differently from what was requested, one line each.
     #[must_use]
     pub fn differs(&self) -> Vec<String> {
         let Self::Step { step, parts } = self else { return Vec::new() };
@@ -83,10 +83,10 @@ impl FioWork {
         job_out::driven_file(&step, parts, apart).map(|file| file.differs).unwrap_or_default()
     }
 
-    /// The job file at a depth.
+    /// Returns the job file for a queue depth.
     ///
     /// # Errors
-    /// Where a job file cannot say it.
+    /// If a job file cannot express the work.
     pub(super) fn job_file(
         &self,
         queue_depth: u32,
@@ -111,9 +111,9 @@ impl FioWork {
     }
 }
 
-/// A job as jobs whose depths fio keeps: its io_uring rounds each up to a power of two, so that one
-/// of another depth becomes several of such, reported as one. Only random I/Os that nobody counts
-/// are the same from several jobs.
+/// Splits a job into jobs whose queue depths fio keeps. fio's io_uring engine rounds each queue depth up to a power of
+/// two, so a job with another queue depth becomes several with powers of two, which are reported as one. Only jobs with
+/// random I/O that is not counted are split: other I/O would change.
 fn kept(job: Job) -> Vec<Job> {
     let load = &job.load;
     let divides = load.rw.is_random()
@@ -133,8 +133,8 @@ fn kept(job: Job) -> Vec<Job> {
     bits.map(of).collect()
 }
 
-/// The step's jobs at a depth: that of its one job is shared out over its workers, and where it
-/// does not divide some have one I/O more, as a job of their own. Several jobs keep their depths.
+/// Returns the step's jobs at a queue depth. With a single job, the queue depth is divided among its workers. If there
+/// is a remainder, some workers have one I/O more, as a separate job. Several jobs keep their own queue depths.
 fn jobs(step: &Step, queue_depth: u32) -> Vec<Job> {
     let [job] = step.jobs.as_slice() else { return step.jobs.clone() };
     if queue_depth == job.load.queue_depth() {
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn depth_is_iodepth_or_threads() {
         let uring = step(Load::default()).job_file(20, Span::Open, &Handed::default()).unwrap();
-        // fio's io_uring would make 32 of 20.
+        // fio's io_uring engine would round 20 up to 32.
         assert!(uring.contains("\niodepth=16\nnumjobs=1\n"), "{uring}");
         assert!(uring.contains("\niodepth=4\nnumjobs=1\n"), "{uring}");
         assert!(uring.contains("\nruntime=604800\n") && !uring.contains("ramp_time"), "{uring}");

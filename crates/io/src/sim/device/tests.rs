@@ -1,4 +1,4 @@
-//! Closed forms of the queueing model.
+//! Compares the queueing model with closed forms.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn write(slot: u32, len: u32) -> Request {
     Request { op: Op::Write, len, ..read(slot) }
 }
 
-/// Keeps `queue_depth` I/Os outstanding until `until_ns`; returns completions and their times.
+/// Keeps `queue_depth` I/Os outstanding until `until_ns` and returns the times of completions.
 fn closed_loop(spec: &str, queue_depth: u32, until_ns: u64, make: fn(u32) -> Request) -> Vec<u64> {
     let mut device = Device::new(spec.parse().unwrap());
     (0..queue_depth).for_each(|slot| assert!(device.submit(make(slot))));
@@ -87,7 +87,7 @@ fn service_fades_with_time() {
     let spec = "channels=1,service=100us,dist=const,fade=10%";
     let times = closed_loop(spec, 1, 11_000_000_000, read);
     let in_second = |second: u64| times.iter().filter(|t| **t / 1_000_000_000 == second).count();
-    // 1/(1 + t/10) integrated over the second from 0 and from 10 on.
+    // 1/(1 + t/10) integrated over one second, from 0 and from 10.
     assert!((9_520..=9_540).contains(&in_second(0)), "{}", in_second(0));
     assert!((4_870..=4_885).contains(&in_second(10)), "{}", in_second(10));
 }
@@ -137,16 +137,16 @@ fn seeds_reproduce() {
 
 #[test]
 fn a_fresh_device_settles_as_it_is_written() {
-    // 1024 writes fresh, 512 of the transition, and then settled.
+    // 1024 writes while fresh, 512 during the transition, then settled.
     let spec = "channels=1,dist=const,fresh=4m,fresh_service=10us,write_service=50us";
     let times = closed_loop(spec, 1, 1_000_000_000, |slot| write(slot, 4096));
     let service = |nth: usize| times[nth] - times[nth - 1];
     assert_eq!((times[0], times[1023]), (10_000, 10_240_000));
     assert_eq!((service(1024), service(1280), service(1535)), (10_000, 30_000, 49_922));
-    // 512 × 10 µs and 40 µs × (0 + 1 + … + 511) / 512, of which each is rounded.
+    // 512 × 10 µs and 40 µs × (0 + 1 + … + 511) / 512, each rounded.
     assert!(times[1535].abs_diff(10_240_000 + 5_120_000 + 10_220_000) <= 256);
     assert!((1536..times.len()).all(|nth| service(nth) == 50_000));
-    // Reads neither wear it nor feel it.
+    // Reads neither wear the device nor are affected by wear.
     assert_eq!(closed_loop(spec, 1, 1_000_000_000, read).len(), 10_000);
 }
 
@@ -154,7 +154,7 @@ fn a_fresh_device_settles_as_it_is_written() {
 fn a_fresh_device_empties_its_cache_faster() {
     let spec = "cache=4k,destage=4096000,fresh=4m,fresh_service=25us,write_service=100us";
     let times = closed_loop(spec, 8, 3_000_000_000, |slot| write(slot, 4096));
-    // 1000 writes per second of a settled device, four times as many of a fresh one.
+    // A settled device takes 1000 writes per second, a fresh one four times as many.
     let fresh = times.iter().filter(|t| **t < 250_000_000).count();
     assert!((998..=1002).contains(&fresh), "{fresh}");
     let settled = times.iter().filter(|t| **t >= 2_000_000_000).count();
@@ -168,7 +168,7 @@ fn service_wanders_around_its_mean() {
     let between = |from: u64, to: u64| {
         times.iter().filter(|t| (from..to).contains(&(**t / 1_000_000_000))).count() as f64
     };
-    // ∫ dθ / (1 + A·sin θ) is 2·arccos(A)/√(1−A²) over the slow half, and 2π/√(1−A²) over all.
+    // ∫ dθ / (1 + A·sin θ) is 2·arccos(A)/√(1−A²) over the slow half, and 2π/√(1−A²) over the period.
     let (root, per_radian) = (0.75_f64.sqrt(), 100_000.0 / std::f64::consts::TAU);
     let slow = 2.0 * 0.5_f64.acos() / root * per_radian;
     let whole = 100_000.0 / root;

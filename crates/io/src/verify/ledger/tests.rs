@@ -48,14 +48,14 @@ fn a_write_alone_is_known_exactly() {
     assert_eq!(territory.known(3), Known::Nothing);
     territory.end(3, true);
     assert_eq!(territory.known(3), Known::Exactly(1));
-    // Two at once.
+    // Two at the same time.
     assert_eq!((territory.begin(3), territory.begin(3)), (2, 3));
     territory.end(3, true);
     assert_eq!(territory.known(3), Known::Nothing);
     assert_eq!(territory.look(2..5, &mut Vec::new()), None);
     territory.end(3, true);
     assert_eq!(territory.known(3), Known::OneOf { first: 2, last: 3 });
-    // A failure is forgotten with the next write that is alone.
+    // The next write without others in progress makes up for a failed one.
     territory.begin(3);
     territory.end(3, false);
     assert_eq!(territory.known(3), Known::Nothing);
@@ -114,7 +114,7 @@ fn jobs_share_what_they_both_write() {
     assert_eq!(territory(&one).units, 24);
     let apart = ledger(&[one.clone(), load(Pattern::Write, 65536, 4096)]).unwrap();
     assert_eq!(apart.territories.len(), 2);
-    // Reads of what is written are none of its writers.
+    // A job that only reads written data is not one of its writers.
     let reads = Load { rw: Pattern::Read, verify: None, ..one.clone() };
     assert!(ledger(&[one.clone(), reads]).is_ok());
 }
@@ -137,7 +137,7 @@ fn jobs_that_spoil_each_others_data_are_refused() {
     assert!(ledger(&[one, gone]).is_ok());
 }
 
-/// Writers and readers on threads of their own, over memory that is a right device.
+/// Writers and readers run on their own threads, over memory that acts as a correct device.
 #[test]
 fn reads_beside_writes_raise_no_false_alarm() {
     use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -192,13 +192,13 @@ fn reads_beside_writes_raise_no_false_alarm() {
     assert!(seen.into_inner() > 0, "nothing was read while nothing was written");
 }
 
-/// What a device may do next.
+/// What may happen to a device next.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Begin,
-    /// One of the writes under way lands.
+    /// One of the writes in progress lands.
     Land(usize),
-    /// One of them ends, having landed; or fails, landed or not.
+    /// One of them ends after it has landed, or fails, whether it has landed or not.
     End(usize, bool),
 }
 
@@ -212,13 +212,13 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    /// Whatever a right device does with writes under way, its content is never called wrong; and
-    /// where the last write was alone, nothing but that one is right.
+    /// Whatever a correct device does with writes in progress, its content is never judged wrong. If no other write was
+    /// in progress with the last one, only the last one is right.
     #[test]
     fn no_false_alarm_and_no_lost_write_missed(events in events()) {
         let territory = territory();
         let mut content = 0u32;
-        // Under way: sequence, landed.
+        // In progress: sequence number, landed.
         let mut flying: Vec<(u32, bool)> = Vec::new();
         let mut alone = None;
         for event in events {

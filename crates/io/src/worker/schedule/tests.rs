@@ -1,7 +1,7 @@
 use super::*;
 use ArrivalProcess::{Linear, Poisson};
 
-/// An uptime of years: fractions of nanoseconds must survive it.
+/// An uptime of years, in which fractions of nanoseconds must not get lost.
 const BASE_NS: u64 = 1 << 58;
 
 fn schedule(process: ArrivalProcess, seed: u64, rate: f64) -> Arc<Schedule> {
@@ -21,7 +21,7 @@ fn mean_rates_are_exact() {
         let times = arrivals(&schedule(Linear, 9, rate), 1_000_000);
         let got = 999_999.0 * 1e9 / (times[999_999] - times[0]) as f64;
         assert!((got / rate - 1.0).abs() < 1e-5, "linear {rate}: {got}");
-        // The mean of n exponential gaps strays by 1/√n, here by 5·10⁻⁴ at one standard error.
+        // The mean of n exponential gaps has a relative standard error of 1/√n, here 5·10⁻⁴.
         let total: u64 = (0..4)
             .map(|seed| {
                 let schedule = schedule(Poisson, seed, rate);
@@ -36,7 +36,7 @@ fn mean_rates_are_exact() {
 
 #[test]
 fn rounding_of_poisson_gaps_is_unbiased() {
-    // The same draws, rounded and not: their sums agree to 10⁻⁴ and better at any rate.
+    // The same draws, with and without rounding: at any rate, their sums agree to within 10⁻⁴.
     for rate in [1e3, 1e6, 3e6] {
         let schedule = schedule(Poisson, 5, rate);
         let gap = 1e9 / rate * 256.0;
@@ -69,7 +69,7 @@ fn poisson_gaps_are_exponential_and_independent() {
     assert!((mean - 1.0).abs() < 0.015, "{mean}");
     assert!((variance - 1.0).abs() < 0.04, "{variance}");
     assert!(correlation.abs() < 4.0 / (n as f64).sqrt(), "{correlation}");
-    // Kolmogorov and Smirnov: 1.95/√n is passed once in a thousand seeds.
+    // Kolmogorov-Smirnov: one seed in a thousand exceeds 1.95/√n.
     gaps.sort_unstable_by(f64::total_cmp);
     let distance = gaps.iter().enumerate().map(|(rank, gap)| {
         let share = (rank as f64 + 0.5) / n as f64;
@@ -111,7 +111,7 @@ fn each_idle_worker_reserves_an_arrival_of_its_own() {
     assert_eq!(a.take_due(order[1]), Some(order[0]));
     assert_eq!(a.take_due(order[2] - 1), None);
     assert_eq!((a.due_ns(), b.due_ns()), (Some(order[2]), Some(order[1])));
-    // A restart takes back what was reserved.
+    // A restart cancels reservations.
     shared.restart(Some(1000.0), order[0]);
     b.review(1);
     order = arrivals(&shared, 1);
