@@ -85,7 +85,7 @@ fn pinned(processor: usize, mut command: Command) -> Command {
 
 /// Gives a command the highest priority (setpriority(2)) if that is allowed.
 fn first_in_line(mut command: Command) -> Command {
-    // SAFETY: between fork and exec, the closure makes one system call, which takes no memory.
+    // SAFETY: between fork and exec, the closure makes one system call, which accesses no memory.
     unsafe {
         command.pre_exec(|| {
             libc::setpriority(libc::PRIO_PROCESS, 0, -20);
@@ -184,7 +184,7 @@ fn feature_fallback() {
     // open(2): O_NOATIME requires ownership of the file or CAP_FOWNER.
     let done = || -> crate::common::Done {
         let mut command = place.command(&line);
-        // SAFETY: between fork and exec, the closure makes one system call, which takes no memory.
+        // SAFETY: between fork and exec, the closure makes one system call, which accesses no memory.
         unsafe {
             command.pre_exec(|| {
                 const CAP_FOWNER: libc::c_ulong = 3;
