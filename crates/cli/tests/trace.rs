@@ -62,7 +62,7 @@ fn messages(done: &Done, code: &str) -> Vec<String> {
     of_code.map(|caveat| caveat["message"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every I/O of a load of known length is one request of the same size. The device time of a request is less than the
+/// Every I/O of a load of known length is one request of the same size. The device time of a request is at most the
 /// time of the I/O.
 #[test]
 fn requests_are_the_ios_of_the_load() {
