@@ -1,4 +1,4 @@
-//! Every mistake ends with one line that says what is wrong, and with nothing done.
+//! Every mistake ends with a one-line error, and nothing is done.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const USAGE: i32 = 2;
 const REFUSED: i32 = 3;
 
-/// A mistake is told in one line on stderr, beginning with the program's name.
+/// Asserts that a mistake is reported in one line on stderr that begins with `error: `.
 #[track_caller]
 fn assert_one_line(done: &Done, typed: &[&str]) {
     assert_eq!(done.stdout, "", "{typed:?}");
@@ -17,7 +17,7 @@ fn assert_one_line(done: &Done, typed: &[&str]) {
     assert!(done.stderr.starts_with("error: "), "{typed:?}: {}", done.stderr);
 }
 
-/// Runs each line, split at spaces, and looks for words in what it says.
+/// Runs each line, split at spaces, and looks for words in its error message.
 #[track_caller]
 fn assert_refused(place: &Place, table: &[(&str, i32, &[&str])]) {
     let before = place.names();
@@ -390,7 +390,7 @@ proptest! {
         let mut line = if find { vec!["find", target, "--budget=1s"] }
             else { vec!["run", target, "--runtime=10ms", "--ramp-time=0"] };
         line.extend(words.iter().map(String::as_str));
-        // Detached runs and files are not what is looked for here.
+        // This test covers neither detached runs nor files.
         let done = place.run(&line);
         let code = done.code.unwrap_or(-1);
         prop_assert!([0, 2, 3, 4, 5, 7].contains(&code), "{line:?} ended with {code}: {}", done.stderr);

@@ -1,4 +1,4 @@
-//! `iogauge doctor` on real targets: what it tells, and that it touches nothing.
+//! `iogauge doctor` on real targets: what it reports, and that it changes nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -165,7 +165,7 @@ fn a_file_that_may_not_be_read_says_so() {
     let owner = chown(&path, Some(12_345), Some(12_345)).map_err(|error| error.to_string());
     or_skip!("a_file_that_may_not_be_read", owner);
     let mut command = place.command(&["doctor", "file"]);
-    // SAFETY: between fork and exec two system calls are made, without memory.
+    // SAFETY: between fork and exec, the closure makes two system calls, which access no memory.
     unsafe {
         command.pre_exec(|| {
             const CAP_DAC_OVERRIDE: libc::c_ulong = 1;

@@ -1,5 +1,5 @@
-//! Where the kernel forbids io_uring, another engine measures and the result says so; where it has no Landlock,
-//! another protection takes its place or none does, and `doctor` says which.
+//! If the kernel forbids io_uring, another engine measures and the result says so. If the kernel has no Landlock,
+//! another protection replaces it, or there is none; `doctor` reports which.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
-/// Runs iogauge under a seccomp filter that refuses `io_uring_setup`, as container profiles do.
+/// Runs iogauge with a seccomp filter that refuses `io_uring_setup`, as container profiles do.
 fn without_io_uring(directory: &std::path::Path, engine: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iogauge"));
     command.arg("run").arg(directory).args(["--size=64m", "--runtime=300ms", "--ramp_time=0"]);
@@ -20,20 +20,20 @@ fn without_io_uring(directory: &std::path::Path, engine: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Puts a command under a seccomp filter that refuses some system calls.
+/// Gives a command a seccomp filter that refuses some system calls.
 fn forbid(command: &mut Command, calls: &[libc::c_long]) {
     const LOAD_WORD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // The system call's number is the first word of seccomp_data.
+    // The system call number is the first word of seccomp_data.
     let mut filter = vec![step(LOAD_WORD, 0, 0, 0)];
     for call in calls {
         filter.push(step(JUMP_IF_EQUAL, 0, 1, *call as u32));
         filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
     }
     filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-    // SAFETY: between fork and exec only two system calls are made, on memory owned here.
+    // SAFETY: between fork and exec, the closure makes only two system calls, on memory that it owns.
     unsafe {
         command.pre_exec(move || {
             let program =
@@ -69,7 +69,7 @@ fn an_engine_asked_for_by_name_is_not_replaced() {
     assert!(directory.path().read_dir().unwrap().next().is_none(), "nothing may be made");
 }
 
-/// What `doctor` says of the protection, and whether a run that writes works, where these calls are refused.
+/// With these calls refused, returns the protection that `doctor` reports, and the output of a run that writes.
 fn protection_without(calls: &[libc::c_long]) -> (String, Output) {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let iogauge = |arguments: &[&str]| {
@@ -99,8 +99,8 @@ fn a_mount_namespace_takes_the_place_of_landlock() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
-/// Makes, fills, loads, checks and removes each database that lies in a directory, with commands that `alter`
-/// changes before they start.
+/// Sets up, fills, measures, verifies and purges a database of each backend that uses a directory. `alter` changes each
+/// command before it starts.
 fn databases_work(test: &str, alter: impl Fn(&mut Command)) {
     for info in BACKENDS.iter().filter(|info| info.name != "postgres") {
         if let Some(why) = (info.absent)() {
@@ -165,7 +165,7 @@ fn without_any_protection_the_guards_alone_decide() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
-/// fio that may write is held by the kernel, or not started.
+/// Without a protection by the kernel, fio is not started if it may write.
 #[test]
 fn without_any_protection_fio_only_reads() {
     if Command::new("fio").arg("--version").output().is_err() {

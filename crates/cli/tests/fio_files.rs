@@ -1,4 +1,4 @@
-//! Files that fio wrote: the classic table of them, and into the history with them.
+//! Files that fio wrote: their classic table, and their import into the history.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -14,7 +14,7 @@ fn data(file: &str) -> String {
     data.join(file).canonicalize().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Outputs of fio 2.0.7, in the order of names.
+/// Returns the outputs of fio 2.0.7, sorted by name.
 fn old() -> Vec<String> {
     let folder = PathBuf::from(data("2.0.7"));
     let mut files: Vec<_> = fs::read_dir(folder)
@@ -26,7 +26,7 @@ fn old() -> Vec<String> {
     files
 }
 
-/// A command with files behind it.
+/// Returns a command followed by these files.
 fn with<'a>(command: &[&'a str], files: &'a [String]) -> Vec<&'a str> {
     command.iter().copied().chain(files.iter().map(String::as_str)).collect()
 }
@@ -80,7 +80,7 @@ fn imported_runs_are_runs_like_any_other() {
     let runs = place.runs();
     assert_eq!(runs.len(), 2);
     assert!(runs.iter().all(|(_, state)| state == "done"), "{runs:?}");
-    // The time fio reported.
+    // The run has the time that fio reported.
     assert!(runs[0].0.starts_with("20261121-0906"), "{runs:?}");
 
     for (run, file) in [("last-1", &text), ("last", &json)] {
@@ -150,7 +150,7 @@ fn a_large_file_goes_through_in_pieces() {
     assert_eq!(document["steps"].as_array().unwrap().len(), 1800);
     assert!(document["load"]["label"].as_str().unwrap().ends_with("and 1799 more"));
 
-    // One that ends in the middle keeps what is before, a named pipe does as well as a file.
+    // An import of a truncated file keeps what precedes the cut. A named pipe is read like a file.
     let json = fs::read(data("3.33/mix.json")).unwrap();
     let cut = [&json.repeat(60)[..], &json[..json.len() / 2]].concat();
     let pipe = place.work().join("pipe");
@@ -205,7 +205,7 @@ fn r_reads_the_frame() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Wall time belongs to no assertion; `--nocapture` shows it. A release build is what it is for.
+/// Prints the time it takes (`--nocapture` shows it) but does not assert it. Meant for a release build.
 #[test]
 fn ten_thousand_files_make_a_table() {
     let place = Place::new();

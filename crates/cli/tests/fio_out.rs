@@ -1,4 +1,4 @@
-//! What iogauge writes for fio's readers, and for fio itself.
+//! What iogauge writes for programs that read fio's output, and for fio itself.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,7 +15,7 @@ fn quick(place: &Place, more: &[&str]) -> Done {
     place.run(&[&QUICK[..], more].concat())
 }
 
-/// True where the program starts at all.
+/// Returns true if the program can be started.
 fn starts(program: &str) -> bool {
     Command::new(program).arg("--help").output().is_ok()
 }
@@ -102,7 +102,7 @@ fn what_cannot_be_is_wrong_usage() {
     assert!(done.stderr.contains("search"), "{}", done.stderr);
 }
 
-/// What fio says of a job file that it does not take.
+/// Lets fio parse a job file. Returns fio's messages if it prints any or fails.
 fn fio_reads(directory: &Path, text: &str) -> Result<(), String> {
     let path = directory.join("job.fio");
     std::fs::write(&path, text).unwrap();
@@ -119,7 +119,7 @@ fn fio_reads_the_job_files() {
         return skip("fio_reads_the_job_files", "fio is not installed");
     }
     let place = Place::new();
-    // What is judged by has to tell right from wrong.
+    // The check must accept a correct file and refuse a wrong one.
     assert!(fio_reads(&place.work(), "[a]\nrw=randread\nsize=1m\n").is_ok());
     assert!(fio_reads(&place.work(), "[a]\nrw=randread\nno_such_option=1\nsize=1m\n").is_err());
     let loads: [(&[&str], &str); 16] = [
@@ -195,13 +195,13 @@ fn fio_runs_a_printed_job_and_leaves_the_mark() {
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let document: Value = serde_json::from_str(&said[said.find('{').unwrap()..]).unwrap();
     assert!(document["jobs"][0]["write"]["total_ios"].as_u64() > Some(0));
-    // The file is as long as it was, and still iogauge's to write.
+    // The file keeps its length, and iogauge may still write it.
     let length = std::fs::metadata(place.work().join("iogauge.dat")).unwrap().len();
     assert_eq!(length, 17 << 20);
     place.run(&["run", ".", "--rw=write", "--direct=0", "--runtime=50ms", "-q"]).ends(0);
 }
 
-/// A run of a real file in fio's JSON with every bucket.
+/// Returns a run on a real file as fio's JSON with every bucket.
 fn real_run(place: &Place, more: &[&str]) -> String {
     let line = [
         "run",
@@ -216,7 +216,7 @@ fn real_run(place: &Place, more: &[&str]) -> String {
     place.run(&[&line[..], more].concat()).ends(0).stdout
 }
 
-/// A Python that has the module clat2csv imports.
+/// Returns a Python with the module that clat2csv imports.
 fn python_with_six() -> Option<PathBuf> {
     let of_environment = fio_plot().map(|path| path.with_file_name("python"));
     let candidates = ["/usr/bin/python3", "python3"].map(PathBuf::from);
@@ -250,7 +250,7 @@ fn clat2csv_reads_every_bucket() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{more:?}: {said}");
     }
-    // What it says it validated is counted once more.
+    // The counts that it says it validated are checked again.
     let table = std::fs::read_to_string(place.work().join("run_job0.csv")).unwrap();
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').map(str::trim).collect();
@@ -264,7 +264,7 @@ fn clat2csv_reads_every_bucket() {
     }
 }
 
-/// The program that `scripts/install-fio-plot.sh` installs.
+/// Returns the program that `scripts/install-fio-plot.sh` installs.
 fn fio_plot() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     let program = target.join("fio-plot/bin/fio-plot");
@@ -300,7 +300,7 @@ fn fio_plot_draws() {
             .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {said}"));
         assert!(picture.starts_with(b"\x89PNG") && picture.len() > 5000, "{said}");
     };
-    // Bars of IOPS and latency by depth, then where the latencies lie.
+    // Bars of IOPS and latency by queue depth, then a histogram of latencies.
     draw(&["-l", "-n", "1", "-d", "1", "8", "--show-cpu"], "bars.png");
     draw(&["-H", "-n", "1", "-d", "8"], "histogram.png");
 }

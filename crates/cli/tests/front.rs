@@ -1,4 +1,4 @@
-//! The process that the user started, beside the one that works: signals, and ends of every kind.
+//! The process that the user started, beside the one that does the work: signals, and every way to end.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// The end comes within 10 s of the signal; a machine that is busy with other tests gets as much again.
+/// The command must end within 10 s of the signal. The limit is twice as long, because other tests may keep the machine
+/// busy.
 const LATEST: Duration = Duration::from_secs(20);
 
-/// A file system of its own, whose writers a freeze holds in the kernel.
+/// A separate file system. When it is frozen, its writers block in the kernel.
 struct Medium {
     mount: Mount,
     _device: Loop,
@@ -40,7 +41,7 @@ impl Medium {
     }
 }
 
-/// A file system that takes no write until this goes.
+/// A frozen file system. It accepts no writes until this is dropped.
 struct Frozen(PathBuf);
 
 impl Drop for Frozen {
@@ -49,7 +50,7 @@ impl Drop for Frozen {
     }
 }
 
-/// Waits until a thread of the process is in the kernel for good, where no signal reaches it.
+/// Waits until a thread of the process blocks in the kernel, where no signal reaches it.
 #[track_caller]
 fn await_held_thread(process: u32) {
     let begin = Instant::now();
@@ -67,14 +68,14 @@ fn has_waiting_thread(process: u32) -> bool {
     stats.any(|stat| stat.contains(") D "))
 }
 
-/// Bytes that a process has handed to the storage.
+/// Returns the bytes that a process has passed to the storage.
 fn written_bytes(process: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
     line.map_or(0, |bytes| bytes.parse().unwrap())
 }
 
-/// A load of writes without end on a file, under way.
+/// Starts an endless run of writes on a file. Returns when the writes have begun.
 fn writing(place: &Place, target: &str, more: &[&str]) -> Started {
     std::fs::write(target, vec![7; 16 << 20]).unwrap();
     let line =
@@ -95,7 +96,7 @@ fn a_worker_in_a_frozen_file_system_is_named() {
         let engine = format!("--ioengine={engine}");
         let run = writing(&place, &target, &[&engine, "--iodepth=4", "--json"]);
         let worker = run.worker();
-        // Workers hand over what they did at each tick of the controller; those that are held hand over nothing.
+        // Workers hand over their results at each tick of the controller. Blocked workers hand over nothing.
         std::thread::sleep(Duration::from_secs(2));
         let frozen = match medium.freeze() {
             Ok(frozen) => frozen,
@@ -106,7 +107,7 @@ fn a_worker_in_a_frozen_file_system_is_named() {
         run.signal("INT");
         let done = run.end().ends(130);
         assert!(begin.elapsed() < LATEST, "{:?}", begin.elapsed());
-        // The result is whole but for what the workers that are held have kept.
+        // The result lacks only what the blocked workers have not handed over.
         let document = done.json();
         assert_eq!(document["interrupted"], true);
         assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0, "{document}");
@@ -117,7 +118,7 @@ fn a_worker_in_a_frozen_file_system_is_named() {
         let id = document["run_id"].as_str().unwrap();
         let shown = place.run(&["history", "show", id, "--format=json"]).ends(0).json();
         assert_eq!(shown, document);
-        // The process could not end, and that is said with what holds it.
+        // The message says that the process cannot end yet, and what blocks it.
         let line = done.stderr.lines().find(|line| line.contains("cannot end yet"));
         let line = line.unwrap_or_else(|| panic!("{engine}: {}", done.stderr));
         assert!(line.contains(&format!("process {worker}")), "{line}");
@@ -130,7 +131,7 @@ fn a_worker_in_a_frozen_file_system_is_named() {
     }
 }
 
-/// A command whose output goes to files: the pipes of a process that cannot end stay open.
+/// A command whose output goes to files, because the pipes of a process that cannot end stay open.
 struct ToFiles(Child);
 
 impl ToFiles {
@@ -148,7 +149,7 @@ impl ToFiles {
         kill_process(pid(self.0.id()), signal).unwrap();
     }
 
-    /// Its exit code, what it printed and what it said.
+    /// Waits for the end. Returns the exit code, stdout and stderr.
     fn end(mut self, place: &Place) -> (Option<i32>, String, String) {
         let mut status = None;
         eventually(|| {
@@ -215,14 +216,14 @@ fn a_second_signal_after_a_second_leaves_at_once() {
     run.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(1500));
     run.signal(Signal::INT);
-    // The result was not waited for.
+    // The command did not wait for the result.
     let (code, printed, said) = run.end(&place);
     assert_eq!((code, printed.as_str()), (Some(130), ""), "{said}");
     drop(frozen);
     eventually(|| is_gone(worker));
 }
 
-/// Interrupts a command that fills something on a file system which takes no more of it.
+/// Interrupts a command that fills something on a file system that accepts no more writes.
 fn interrupt_filling(name: &str, medium: &Medium, line: &[&str]) {
     let place = Place::new();
     let run = ToFiles::start(&place, line);
@@ -247,7 +248,7 @@ fn interrupt_filling(name: &str, medium: &Medium, line: &[&str]) {
 #[test]
 fn filling_a_frozen_file_system_is_left_in_time() {
     const NAME: &str = "filling_a_frozen_file_system_is_left_in_time";
-    // Sparse: what is written is little.
+    // The image is sparse, and little is written.
     let medium = or_skip!("filling_a_frozen_file_system_is_left_in_time", Medium::of(8192 * MIB));
     let file = medium.file("file");
     interrupt_filling(NAME, &medium, &["prepare", &file, "--size=6g", "--quiet"]);
@@ -257,7 +258,7 @@ fn filling_a_frozen_file_system_is_left_in_time() {
     interrupt_filling(NAME, &medium, &line);
 }
 
-/// A run without end on a simulated device, with a group of its own.
+/// Starts an endless run on a simulated device, in its own process group.
 fn endless(place: &Place) -> (Child, u32) {
     let mut command = place.command(&["run", "sim:nvme", "--runtime=1000d", "--json"]);
     let child = command.process_group(0).spawn().unwrap();
@@ -273,7 +274,7 @@ fn pid(process: u32) -> Pid {
     Pid::from_raw(i32::try_from(process).unwrap()).unwrap()
 }
 
-/// True where this process ignores a signal, and with it what it starts (signal(7)).
+/// Returns true if this process, and therefore its children, ignores a signal (signal(7)).
 fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -285,11 +286,11 @@ fn a_signal_to_the_process_and_its_group_is_one() {
     let place = Place::new();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         if is_ignored(signal) {
-            // As under nohup: what this process ignores, the command ignores too.
+            // As under nohup: the command ignores the signals that this process ignores.
             continue;
         }
         let (child, _) = endless(&place);
-        // As `timeout` does: both within a millisecond.
+        // `timeout` does the same: both signals within a millisecond.
         kill_process(pid(child.id()), signal).unwrap();
         kill_process_group(pid(child.id()), signal).unwrap();
         let done: common::Done = child.wait_with_output().unwrap().into();

@@ -23,7 +23,7 @@ fn what_was_printed_is_shown_again() {
     let shown = place.run(&["history", "show", "--format", "json"]).ends(0);
     assert_eq!(shown.json(), json.json());
     let id = json.json()["run_id"].as_str().unwrap().to_owned();
-    // Runs of one second differ in their last four letters alone, at times only in the last of them.
+    // Runs of one second differ only in their last four letters, at times only in the last one.
     let others: Vec<String> =
         place.runs().into_iter().map(|(other, _)| other).filter(|other| *other != id).collect();
     let prefix = (1..=id.len())
@@ -123,7 +123,7 @@ fn a_newer_schema_is_refused_and_kept() {
     let place = Place::new();
     place.run(&QUICK).ends(0);
     let file = place.history();
-    // user_version: four bytes at 60, big-endian (SQLite's file format).
+    // user_version is four bytes at offset 60, big-endian (SQLite's file format).
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
     std::fs::write(&file, &bytes).unwrap();
@@ -145,14 +145,14 @@ fn a_full_disk_costs_the_history_and_not_the_result() {
     let line = ["run", "sim:nvme", "--history", history.to_str().unwrap()];
     place.run(&[&line[..], &["--runtime=10ms", "-q"]].concat()).ends(0);
 
-    // Full from the start: nothing is measured, as nothing could be kept.
+    // The disk is full from the start: nothing is measured, because nothing could be kept.
     std::fs::write(tmpfs.point.join("ballast"), vec![1; 1 << 20]).unwrap_err();
     let full = place.run(&line).ends(1);
     assert_eq!(full.stdout, "");
     crate::common::assert_one_message(&full.stderr);
     assert!(full.stderr.contains("no space left"), "{}", full.stderr);
 
-    // Full in between: the result is printed, and a line says that it is not kept.
+    // The disk fills up during the run: the result is printed, and a message says that it is not kept.
     std::fs::remove_file(tmpfs.point.join("ballast")).unwrap();
     let long = ["--runtime=100d", "--ramp-time=0", "-q"];
     let run = place.start(&[&line[..], &long].concat());
@@ -174,7 +174,7 @@ fn a_stdout_that_takes_nothing_is_told() {
     command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
     let done = common::Done::from(command.output().unwrap()).ends(1);
     assert!(done.stderr.contains("cannot write to stdout: No space left"), "{}", done.stderr);
-    // The result is not lost with it.
+    // The result is kept in the history.
     assert_eq!(place.runs()[0].1, "done");
 }
 
@@ -185,7 +185,7 @@ fn a_reader_that_leaves_is_no_fault() {
         place.run(&QUICK).ends(0);
     }
     let binary = env!("CARGO_BIN_EXE_iogauge");
-    // A closed stderr, too: a panic would end with 101.
+    // stderr is closed, too. A panic would end with 101.
     for line in
         ["run sim:nvme --bogus", "find sim:nvme --json --explain --max-depth=4", "clean missing"]
     {
@@ -209,7 +209,7 @@ fn a_reader_that_leaves_is_no_fault() {
         "find sim:nvme --json --max-depth=4",
     ];
     for line in lines {
-        // `true` reads nothing; the status asked for is that of iogauge.
+        // `true` reads nothing. The script prints the exit code of iogauge.
         let script = format!("\"{binary}\" {line} 2>errors | true; echo ${{PIPESTATUS[0]}}");
         let mut command = Command::new("bash");
         command.args(["-c", &script]).current_dir(place.work());

@@ -1,4 +1,4 @@
-//! The history among files of others: what is not a history is left as it is.
+//! The history among foreign files: a file that is not a history is left unchanged.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,20 +14,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0"];
 
-/// Runs a script on a file; false where there is no Python with SQLite.
+/// Runs a script on a file. Returns false if there is no Python with SQLite.
 fn python(script: &str, arguments: &[&Path]) -> bool {
     let mut command = Command::new("python3");
     command.args(["-c", script]).args(arguments);
     command.status().is_ok_and(|status| status.success())
 }
 
-/// All files of a directory with their content.
+/// Returns all files of a directory with their contents.
 fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.clone(), fs::read(&path).unwrap_or_default())).collect()
 }
 
-/// Each command that opens a history, on this one; all refuse it in one line.
+/// Runs each command that opens a history on this one. Each must refuse it with one message and change nothing.
 #[track_caller]
 fn all_refuse(place: &Place, history: &str) {
     let before = content(&place.work());
@@ -51,7 +51,7 @@ fn all_refuse(place: &Place, history: &str) {
     }
 }
 
-/// A database with a log that waits to be copied into it, as a program leaves it that was killed.
+/// Makes a database with a log that is not yet copied into it, as a killed program leaves it.
 const LEFTOVER: &str = "
 import sqlite3, sys, shutil, os
 path = sys.argv[1]
@@ -75,7 +75,7 @@ fn the_log_of_a_foreign_database_stays() {
     }
     assert_eq!(place.names(), ["foreign.db", "foreign.db-wal"]);
     all_refuse(&place, "foreign.db");
-    // Its log alone is as precious, beside a database that is empty or not there.
+    // A log alone is as valuable, whether its database is empty or missing.
     fs::write(&foreign, "").unwrap();
     all_refuse(&place, "foreign.db");
     fs::remove_file(&foreign).unwrap();
@@ -104,7 +104,7 @@ fn files_beside_a_history_that_are_not_its_own_stay() {
             fs::remove_file(&beside).unwrap();
         }
     }
-    // What SQLite leaves of an index on a full disk is its own.
+    // An incomplete index, which SQLite leaves on a full disk, belongs to the history.
     let index = place.work().join("own.db-shm");
     fs::write(&index, [0; 3]).unwrap();
     place.run(&["history", "list", "--history", "own.db"]).ends(0);
@@ -118,7 +118,7 @@ fn files_beside_a_history_that_are_not_its_own_stay() {
     assert!(list.contains("sim:nvme"), "{list}");
 }
 
-/// A database of another program's, whatever application id it has.
+/// Makes a database of another program, with any application id.
 fn foreign_database(path: &Path, application_id: i32) {
     let sql = format!(
         "CREATE TABLE precious (x); INSERT INTO precious VALUES (1); PRAGMA user_version = 1; \
@@ -144,7 +144,7 @@ fn a_log_of_another_database_is_not_taken_over() {
     let place = Place::new();
     place.run(&[&QUICK[..], &["--history", "own.db", "-q"]].concat()).ends(0);
     let log = place.work().join("own.db-wal");
-    // With its first page in the log, and without.
+    // A log with the first page of the database, and one without it.
     for last in ["INSERT INTO t VALUES (1)", "PRAGMA wal_checkpoint; UPDATE t SET x = 2"] {
         let other = place.work().join("other.db");
         let connection = rusqlite::Connection::open(&other).unwrap();
@@ -157,7 +157,7 @@ fn a_log_of_another_database_is_not_taken_over() {
         all_refuse(&place, "own.db");
         fs::remove_file(&log).unwrap();
     }
-    // Its own, left by a process that was killed, is.
+    // The history's own log, left by a killed process, is used.
     let run = place.start(&["run", "sim:nvme", "--runtime=100d", "--history", "own.db", "-q"]);
     let running = ["history", "list", "--state", "running", "--history", "own.db"];
     eventually(|| place.run(&running).stdout.contains("sim:nvme"));
@@ -191,13 +191,13 @@ fn what_only_reads_makes_no_history() {
         assert_eq!(place.names(), ["empty.db"], "{history}");
         assert_eq!(fs::metadata(&empty).unwrap().len(), 0);
     }
-    // A run takes an empty file, such as mktemp makes.
+    // A run accepts an empty file, such as mktemp makes.
     place.run(&[&QUICK[..], &["--history", "empty.db", "-q"]].concat()).ends(0);
     let list = place.run(&["history", "list", "--history", "empty.db"]).ends(0).stdout;
     assert!(list.contains("sim:nvme"), "{list}");
 }
 
-/// Exchanges two names until it is told to end, and leaves them as they were, unless one of them is gone.
+/// Exchanges two names until `end` is set. Then restores them, unless one of the files is gone.
 fn exchange(one: &Path, other: &Path, end: &AtomicBool) {
     let flip = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok();
     let mut is_exchanged = false;
@@ -215,7 +215,7 @@ fn files_that_take_the_history_s_places_meanwhile_stay() {
     let own = ["--history", "own.db"];
     place.run(&[&QUICK[..], &own, &["-q"]].concat()).ends(0);
     let precious = place.work().join("precious");
-    // What SQLite would take for its own, and what it would not.
+    // One of the contents is a database that SQLite would accept. The others are not.
     foreign_database(&precious, 0);
     let database = fs::read(&precious).unwrap();
     let contents = [b"precious\n".repeat(2000), database, vec![7; 40_000]];
@@ -263,11 +263,11 @@ fn a_fifo_or_device_is_no_history() {
     }
 }
 
-/// Ended with the value.
+/// A process that is killed on drop.
 struct Victim(Child);
 
 impl Victim {
-    /// A process that locks a file as a whole and does nothing else.
+    /// Starts a process that locks a whole file and does nothing else.
     fn holding(file: &Path) -> Option<Self> {
         let script = "import fcntl, sys, time\nf = open(sys.argv[1], 'a+b')\n\
                       fcntl.lockf(f, fcntl.LOCK_EX)\nopen(sys.argv[1] + '.held', 'w')\n\
@@ -292,7 +292,7 @@ impl Drop for Victim {
     }
 }
 
-/// Has a history say that a process writes its last run.
+/// Changes a history so that it names a process as the writer of its last run.
 const NAMED: &str = "
 import sqlite3, sys
 pid = int(open(sys.argv[2]).read())
@@ -321,7 +321,7 @@ fn a_process_that_a_history_names_is_not_signalled_for_that() {
     };
     refused(&place);
     assert!(victim.lives());
-    // A lock that it does hold proves nothing either, under whatever name it comes.
+    // A lock that the process does hold proves nothing either, under any name.
     let lock = place.work().join("evil.db-lock");
     let content = fs::read(&lock).unwrap();
     fs::write(&locked, &content).unwrap();
@@ -364,7 +364,7 @@ fn the_history_is_no_target() {
             crate::common::assert_one_message(&done.stderr);
         }
     }
-    // The user's own, whatever the command keeps its runs in.
+    // The user's own history, whatever history the command uses.
     place.run(&[&QUICK[..], &["-q"]].concat()).ends(0);
     let own = place.history().to_string_lossy().into_owned();
     let write = ["run", &own, "--rw=write", "--overwrite-file", "--history=none", "--runtime=1"];
@@ -372,7 +372,7 @@ fn the_history_is_no_target() {
         place.run(line).ends(3);
     }
     assert_eq!(place.runs().len(), 1);
-    // One that is yet to be made, as target and as history.
+    // A history that does not exist yet, as target and as history.
     let line = ["run", "new.db", "--size=1m", "--runtime=100ms", "--history", "new.db"];
     place.run(&line).ends(3);
     assert!(!place.names().contains(&"new.db".to_owned()));

@@ -1,4 +1,4 @@
-//! Runs that are ended from outside: what they leave.
+//! Interrupted and killed runs: what they leave.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -8,7 +8,7 @@ use iogauge_model::result::StepResult;
 use serde_json::Value;
 use std::time::Duration;
 
-/// A sequence without pattern and without surprise: the same in every test run.
+/// A pseudo-random sequence, the same in every test run.
 struct Moments(u64);
 
 impl Moments {
@@ -18,7 +18,7 @@ impl Moments {
     }
 }
 
-/// Lines whose course spreads over prefill, ramp, measuring and search.
+/// Command lines whose signals fall into prefill, ramp, measurement and search.
 const LINES: [&[&str]; 3] = [
     &["find", ".", "--size=64m", "--budget=1s", "--max-starvation=100%", "--direct=0", "--json"],
     &["run", ".", "--size=64m", "--ramp-time=300ms", "--runtime=500ms", "--direct=0", "--json"],
@@ -34,7 +34,7 @@ const LINES: [&[&str]; 3] = [
     ],
 ];
 
-/// Nothing lies about but the test file.
+/// Asserts that no file is left except the test file.
 #[track_caller]
 fn assert_tidy(place: &Place) {
     let names = place.names();
@@ -43,13 +43,13 @@ fn assert_tidy(place: &Place) {
     assert!(kept.iter().all(|name| name.starts_with("history.db")), "{kept:?}");
 }
 
-/// A run that was asked to end, judged by how it ended.
+/// Asserts that a run that was asked to end left the right result for the way in which it ended.
 #[track_caller]
 fn assert_kept(place: &Place, done: &Done) {
     assert_tidy(place);
     let runs = place.runs();
     if done.stdout.is_empty() {
-        // Ended while the target was made ready.
+        // The run was interrupted while it prepared the target.
         assert_eq!(done.code, Some(130), "{}", done.stderr);
         assert!(done.stderr.contains("interrupted while preparing"), "{}", done.stderr);
         return;
@@ -121,14 +121,14 @@ fn kills_at_any_moment() {
         assert!(states.iter().all(|state| state == "crashed" || state == "done"), "{states:?}");
         assert!(ran || states.first().is_some_and(|state| state == "done"));
     }
-    // The next run uses or finishes what is there.
+    // The next run uses or completes the file that is there.
     let done = place.run(LINES[1]).ends(0);
     assert!(done.json()["steps"][0]["read"]["ios"].as_u64().unwrap() > 0);
     place.run(&["clean", "."]).ends(0);
     assert!(place.names().is_empty());
 }
 
-/// A run without end, under way and entered into the history; with its id.
+/// Starts an endless run and waits until it is in the history. Also returns its id.
 fn endless(place: &Place, more: &[&str]) -> (Started, String) {
     let line = ["run", ".", "--size=8m", "--direct=0", "--runtime=1h", "--ramp-time=0", "--json"];
     let run = place.start(&[&line[..], more].concat());
@@ -149,7 +149,7 @@ fn a_killed_search_keeps_its_points() {
     eventually(|| steps() >= 2);
     run.signal("KILL");
     let _ = run.end();
-    // The process that measures ends after the one in front of it.
+    // The measuring process ends after the one that the user started.
     eventually(|| place.runs()[0].1 == "crashed");
     let shown = place.run(&["history", "show"]).ends(0).stdout;
     assert!(shown.contains("is crashed") && shown.contains("IOPS"), "{shown}");
@@ -177,7 +177,7 @@ fn a_killed_run_keeps_what_its_step_measured() {
     let shown = place.run(&["history", "show", &id]).ends(0).stdout;
     let line = shown.lines().find(|line| line.contains("unfinished")).unwrap();
     assert!(line.contains(" IOPS over ") && line.ends_with(" s"), "{shown}");
-    // One that lives to its end keeps the whole step in that place.
+    // A run that ends properly keeps the complete step in place of the unfinished one.
     let (run, id) = endless(&place, &[]);
     eventually(|| kept(&id).as_array().unwrap().len() == 1);
     run.signal("INT");
@@ -196,7 +196,7 @@ fn an_echo_is_no_second_signal() {
     let (run, _) = endless(&place, &[]);
     let front = rustix::process::Pid::from_raw(run.pid() as i32).unwrap();
     for _ in 0..3 {
-        // It may have ended already, and is still there to be waited for.
+        // The process may have ended already, but its parent has not reaped it yet.
         rustix::process::kill_process(front, rustix::process::Signal::INT).unwrap();
     }
     assert_kept(&place, &run.end().ends(130));
@@ -254,7 +254,7 @@ fn a_detached_run() {
     assert_tidy(&place);
     place.run(&["clean", "."]).ends(0);
 
-    // A mistake is told by the command itself, not by a log.
+    // The command itself reports a mistake, not a log file.
     let wrong = place.run(&["run", "missing", "--detach"]).ends(2);
     crate::common::assert_one_message(&wrong.stderr);
     assert_tidy(&place);

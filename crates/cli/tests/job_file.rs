@@ -21,13 +21,13 @@ fn steps(place: &Place, text: &str, more: &[&str]) -> Vec<Value> {
     done.json()["steps"].as_array().unwrap().clone()
 }
 
-/// Reads, writes, and bytes of both.
+/// Returns the number of reads, the number of writes, and the bytes of both.
 fn moved(figures: &Value) -> (u64, u64, u64) {
     let of = |direction: &str, name: &str| figures[direction][name].as_u64().unwrap_or(0);
     (of("read", "ios"), of("write", "ios"), of("read", "bytes") + of("write", "bytes"))
 }
 
-/// A file that iogauge did not make; no two of its blocks are equal.
+/// Makes a file as another program would. No two of its blocks are equal.
 fn foreign(path: &Path, size_bytes: u32) -> Vec<u8> {
     let words = (0..size_bytes / 4).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes());
     let content: Vec<u8> = words.flatten().collect();
@@ -47,10 +47,10 @@ fn groups_run_in_order_and_to_their_amount() {
     assert_eq!(labels[0], "w: write 256 KiB depth 1");
     assert_eq!(place.names(), ["t.fio", "x"]);
 
-    // The history knows all of it.
+    // The history has all steps.
     let shown = place.run(&["history", "show"]).ends(0).stdout;
     assert!(shown.contains("Step 3 of 3: m: read 4 KiB,8 KiB depth 1"), "{shown}");
-    // A file that iogauge made is used again, and goes with clean.
+    // A file that iogauge made is used again, and `clean` removes it.
     run(&place, text, &[]).ends(0);
     place.run(&["clean", "x"]).ends(0);
     assert_eq!(place.names(), ["t.fio"]);
@@ -76,7 +76,7 @@ fn jobs_of_a_group_run_together_on_files_of_their_own() {
     assert!(steps[0]["jobs"].is_null(), "{}", steps[0]);
     assert_eq!(moved(&steps[0]), (16, 32, 3 * mib));
 
-    // As in fio, the group has one entry, told by its first job.
+    // As in fio, the group has one entry, named after its first job.
     let fio = place.run(&["run", "t.fio", "--output-format=json", "-q"]).ends(0).json();
     let entries = fio["jobs"].as_array().unwrap();
     assert_eq!(entries.len(), 1);
@@ -226,7 +226,7 @@ fn guards_judge_every_job_before_the_first_begins() {
         assert_eq!(place.names(), ["mine", "t.fio"], "{last}");
     }
     assert_eq!(std::fs::read(place.work().join("mine")).unwrap(), content);
-    // --lenient is no consent to anything.
+    // --lenient does not permit writing.
     let text = "[b]\nfilename=mine\nrw=write\ncgroup=a\n";
     run(&place, text, &["--lenient"]).ends(REFUSED);
     let text = "[a]\nrw=write\nnumjobs=64\nsize=8t\n";
@@ -292,7 +292,7 @@ fn a_latency_target_is_searched() {
     assert!(document["answer"]["depth"].as_u64().unwrap() <= 8, "{}", document["answer"]);
 }
 
-/// The files of a directory that end in .fio.
+/// Returns the files of a directory that end in .fio.
 fn job_files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -323,7 +323,7 @@ fn the_examples_run_as_they_stand() {
     }
 }
 
-/// fio's own examples on files of the test's place, with sizes and times that a test has.
+/// fio's own examples, on files in the test's place, with sizes and times that suit a test.
 #[test]
 fn fios_examples_run_with_other_paths() {
     const TEST: &str = "fios_examples_run_with_other_paths";

@@ -1,5 +1,5 @@
-//! Little of everything: memory, threads, stack, descriptors, room for output. Each ends in a result or in
-//! one line, and takes no more than there is.
+//! Scarce resources: memory, threads, stack, descriptors, space for output. Each case ends with a result or a one-line
+//! error, and takes no more than there is.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -18,7 +18,7 @@ fn shell(place: &Place, script: &str, arguments: &[&str]) -> Done {
     command.current_dir(place.work()).output().unwrap().into()
 }
 
-/// Ended by itself: done, or a fault or mistake told in one line.
+/// Asserts that a command ended by itself: successfully, or with a one-line error.
 #[track_caller]
 fn assert_ends_well(done: &Done) {
     let code = done.code.expect("no signal ended it");
@@ -35,9 +35,9 @@ fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", ".", "--size=8m"], more, &SHORT].concat()
 }
 
-/// Stacks that are enough, in KiB. In 16 the dynamic linker itself has no room in some layouts of the address space:
-/// most runs of ls(1) end with a signal there. The system's RocksDB takes about 48 for itself where it is loaded,
-/// before `main`.
+/// Stack sizes that suffice, in KiB. With 16, the dynamic linker itself lacks space in some layouts of the address
+/// space: most runs of ls(1) end with a signal there. The system's RocksDB takes about 48 when it is loaded, before
+/// `main`.
 fn stacks_kib() -> &'static [u32] {
     let binary = std::fs::read(env!("CARGO_BIN_EXE_iogauge")).unwrap();
     let library = b"librocksdb.so";
@@ -48,7 +48,7 @@ fn stacks_kib() -> &'static [u32] {
 #[test]
 fn a_small_stack_is_enough() {
     let place = Place::new();
-    // On a busy machine a worker may wait longer for a processor than a short run lasts.
+    // On a busy machine, a worker may wait longer for a processor than a short run lasts.
     let real = ["run", ".", "--size=8m", "--runtime=1s", "--ramp-time=0", "--direct=0", "--quiet"];
     let lines = [&["run", "sim:nvme", "--runtime=10ms", "--json"][..], &real, &["--help"]];
     for kib in stacks_kib() {
@@ -62,8 +62,8 @@ fn a_small_stack_is_enough() {
     }
 }
 
-/// The smallest limit of a kind of memory, in KiB, under which iogauge is loaded. Under a smaller one the dynamic linker
-/// ends the process before any of its code runs. What it takes depends on the libraries that are linked.
+/// Returns a limit, in KiB, that is just large enough to load iogauge, plus one step. Under a smaller limit, the
+/// dynamic linker ends the process before any of its code runs. The size depends on the linked libraries.
 fn least_to_load_kib(place: &Place, limit: char) -> u32 {
     const STEP: usize = 1_000;
     let loads = |kib: &u32| {
@@ -89,7 +89,7 @@ fn little_memory_ends_in_one_line() {
             }
         }
     }
-    // Threads whose stacks and buffers have just enough of it.
+    // Limits at which the memory barely suffices for the threads' stacks and buffers.
     for kilobytes in (150_000..480_000).step_by(15_000) {
         let script = format!("ulimit -v {kilobytes}; RUST_BACKTRACE=1 \"$@\"");
         assert_ends_well(&shell(&place, &script, &short(&["--ioengine=psync", "--iodepth=64"])));
@@ -163,12 +163,12 @@ fn no_room_for_a_message_is_no_signal() {
     for line in lines {
         let words: Vec<&str> = line.split_whitespace().collect();
         let done = shell(&place, "ulimit -f 0; \"$@\" > out 2> err; exit $?", &words);
-        // The shell's own word for a process that a signal ended.
+        // The shell returns a larger code for a process that a signal ended.
         assert!(done.code.is_some_and(|code| code <= 6), "{line}: {done:?}");
         let said = ["out", "err"].map(|name| std::fs::metadata(place.work().join(name)).unwrap());
         assert!(said.iter().all(|file| file.len() == 0), "{line}");
     }
-    // What was asked for did not come.
+    // The requested text could not be written.
     shell(&place, "ulimit -f 0; \"$@\" > out 2> err; exit $?", &["--help"]).ends(1);
 }
 
@@ -238,7 +238,7 @@ fn memory_is_computed_before_it_is_taken() {
         let done = place.run(&line).ends(2);
         crate::common::assert_one_message(&done.stderr);
         assert!(done.stderr.contains("half of what is available"), "{more:?}: {}", done.stderr);
-        // No test file of 2 GiB was written for it.
+        // No test file of 2 GiB was written before the refusal.
         assert!(place.names().is_empty(), "{:?}", place.names());
     }
     let script = "ulimit -v 2000000; \"$@\"";
@@ -269,7 +269,7 @@ fn a_group_of_few_tasks_ends_in_one_line() {
     crate::common::assert_one_message(&done.stderr);
     let said = |text: &str| assert!(done.stderr.contains(text), "{text}: {}", done.stderr);
     said("64 threads");
-    // Half of what is left of 40 beside what runs already.
+    // Half of what the running tasks leave of 40.
     said("pids.max allows 1");
     assert!(place.names().is_empty());
     group.run(&place, &short(&["--ioengine=psync", "--iodepth=4"])).ends(0);
@@ -280,7 +280,7 @@ fn a_group_of_few_tasks_ends_in_one_line() {
     }
 }
 
-/// The user `nobody` of most systems.
+/// Runs a command as the user `nobody` of most systems.
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups --";
 
 #[test]
@@ -339,7 +339,8 @@ fn a_search_goes_as_deep_as_there_is_memory_for() {
     }
 }
 
-/// Seconds of processor time that a command takes whose output goes to files, with its exit code.
+/// Returns the user time of a command in seconds, from the faster of two runs, and its exit code. The command's output
+/// goes to files.
 fn user_seconds(place: &Place, line: &[&str]) -> (f64, i32) {
     let script = "TIMEFORMAT=%U; time \"$@\" > out 2> err";
     let timed = || {
@@ -350,8 +351,8 @@ fn user_seconds(place: &Place, line: &[&str]) -> (f64, i32) {
     (one.0.min(other.0), one.1)
 }
 
-/// Fails where four times as much takes more than eight times as long: what is linear takes four times as long, what
-/// is quadratic sixteen times. A processor that others load takes up to twice as long for the same.
+/// Asserts that four times the input takes less than eight times as long. A linear algorithm takes four times as long,
+/// a quadratic one sixteen times. On a processor with other load, the same work takes up to twice as long.
 #[track_caller]
 fn assert_linear(
     place: &Place,
@@ -380,7 +381,7 @@ fn suites_of_thousands_of_jobs_are_read_in_linear_time() {
         for job in 0..jobs {
             let _ = writeln!(text, "{{ name = \"job {job}\", rw = \"randread\", bs = \"4k\" }},");
         }
-        // A mistake in the last one: nothing is measured.
+        // The last job has a mistake, so nothing is measured.
         text + "{ rw = \"nothing\" }]\n"
     };
     assert_linear(&place, &["suite", "./input", "sim:nvme"], 2, suite, 4000);

@@ -1,4 +1,4 @@
-//! Options of a load, by the figures of a simulated device.
+//! Options of a workload, checked by the figures of a simulated device.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::{EIGHT, Place, near};
 use serde_json::{Value, json};
 
-/// The one step of a run.
+/// Returns the only step of a run.
 #[track_caller]
 fn step(options: &[&str]) -> Value {
     let line = [&["run"], options, &["--json", "-q"]].concat();
@@ -106,7 +106,8 @@ fn unlink_removes_the_test_file() {
 
 #[test]
 fn thinktime_pauses_between_so_many_ios() {
-    // Four at once, 100 µs, and a pause of 300: of 400 µs a quarter has four outstanding.
+    // Four I/Os at once take 100 µs, and the think time after them is 300 µs: four are outstanding for a quarter of
+    // each 400 µs.
     let even = "sim:channels=8,service=100us,dist=const";
     let line = [even, "--iodepth=8", "--thinktime=300", "--thinktime_blocks=4", "--runtime=2"];
     let document = Place::new().run(&[&["run"], &line[..], &["--json", "-q"]].concat()).ends(0);
@@ -133,7 +134,7 @@ fn a_delayed_start_is_no_time_of_the_job() {
     near(&rated["read"]["ios"], 2000.0, 0.01);
     let jobs = ["--job", "rw=randread", "--job", "rw=randwrite startdelay=1s"];
     let both = step(&[&[EIGHT, "--runtime=2", "--ramp-time=0"], &jobs[..]].concat());
-    // Each has its two seconds, the first one before the second one's end.
+    // Each job runs for its two seconds. The first one ends before the second one.
     near(&both["seconds"], 2.0, 0.001);
     near(&both["read"]["ios"], 20_000.0, 0.01);
     near(&both["write"]["ios"], 20_000.0, 0.01);

@@ -20,7 +20,7 @@ const COMMANDS: [&str; 12] = [
     "completions",
 ];
 
-/// Options of a load, by fio's names, with a value each.
+/// Options of a workload under fio's names, each with a value.
 const OPTIONS: [&str; 52] = [
     "rw=randrw",
     "rw=randread:8",

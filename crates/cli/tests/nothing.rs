@@ -1,5 +1,4 @@
-//! Measurements of which nothing comes, and limits that nothing keeps: each says so and has its exit
-//! code.
+//! Measurements without a result, and limits that nothing meets: each is reported and has its exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -9,7 +8,7 @@ use common::{Done, Place};
 /// An I/O takes far longer than any of the tests.
 const STUCK: &str = "sim:channels=4,service=1000s,dist=const";
 
-/// Asserts that a command ends with the code for nothing completed and its reason in one line.
+/// Asserts that a command ends with the exit code for no completed I/O and gives the reason in one line.
 #[track_caller]
 fn assert_nothing(done: Done) -> Done {
     let done = done.ends(4);
@@ -40,7 +39,7 @@ fn a_run_without_a_completion() {
         &["--iodepth=64"],
         &["--rate-iops=1000", "--iodepth=8"],
         &["--rw=randwrite", "--thinktime=1s"],
-        // None is due in time.
+        // No I/O is due in time.
         &["--startdelay=10s"],
     ] {
         assert_nothing_told(&place, &[&["run", STUCK, "--runtime=1s"], options].concat());
@@ -71,7 +70,7 @@ fn a_search_without_a_completion() {
         let line = [&["find", STUCK], options].concat();
         assert_nothing_told(&place, &line);
         let done = place.run(&[&line[..], &["--json", "--quiet", "--history=none"]].concat());
-        // Nothing is known of the limit.
+        // Nothing is known about the limit.
         assert_eq!(done.json()["answer"]["stopped_by"], "budget");
     }
 }
@@ -82,7 +81,7 @@ fn a_suite_without_a_completion() {
     assert_nothing_told(&place, &["suite", "iometer", STUCK]);
 }
 
-/// A job file's text in the place.
+/// Writes a job file.
 fn job(place: &Place, text: &str) {
     std::fs::write(place.work().join("a.fio"), text).unwrap();
 }
@@ -91,10 +90,10 @@ fn job(place: &Place, text: &str) {
 fn a_job_file_without_a_completion() {
     let place = Place::new();
     let line = ["run", "a.fio"];
-    // All is done while it ramps up.
+    // All I/Os complete during the ramp.
     job(&place, "[a]\nfilename=f\nsize=1m\nnumber_ios=20\nramp_time=5\n");
     assert_nothing_told(&place, &line);
-    // One of several jobs, too.
+    // The same for one of several jobs.
     job(
         &place,
         "[global]\nfilename=f\nsize=1m\n[a]\nnumber_ios=20\n[b]\nstonewall\nnumber_ios=20\nramp_time=5\n",
@@ -106,7 +105,7 @@ fn a_job_file_without_a_completion() {
 fn a_crosscheck_without_a_completion() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
-    // One that calls itself fio and does nothing; iogauge's own I/Os are not due in time.
+    // A program that calls itself fio and does nothing. iogauge's own I/Os are not due in time.
     let script = "#!/bin/sh\nif [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi\ncat <<'END'\n\
                   {\n  \"jobs\" : [\n    { \"jobname\" : \"a\", \"read\" : { \"io_bytes\" : 0, \
                   \"total_ios\" : 0, \"runtime\" : 300 } }\n  ]\n}\nEND\n";
@@ -135,7 +134,7 @@ fn the_history_keeps_a_run_of_which_nothing_came() {
 #[test]
 fn an_impossible_limit_is_unattainable_in_either_loop() {
     let place = Place::new();
-    // One I/O alone takes twice as long as the limit allows.
+    // A single I/O takes twice as long as the limit allows.
     for device in ["sim:channels=8,service=100us", "sim:channels=8,service=100us,dist=const"] {
         for budget in ["--budget=1s", "--budget=2s", "--budget=30s"] {
             for limit in ["--limit=mean<=50us", "--limit=p99<=50us", "--limit=max<=50us"] {

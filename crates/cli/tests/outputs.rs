@@ -1,4 +1,4 @@
-//! What commands write beside their result, among files of others.
+//! Files that commands write in addition to their result, among foreign files.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const FOREIGN: &str = "precious\n";
 
-/// A place with a run in its history.
+/// Makes a place with a run in its history.
 fn with_a_run() -> Place {
     let place = Place::new();
     place.run(&["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0", "-q"]).ends(0);
@@ -26,7 +26,7 @@ fn report(place: &Place, path: &Path, more: &[&str]) -> Done {
     place.run(&[&["report", "--html", path.to_str().unwrap()], more].concat())
 }
 
-/// Refused in one line, so that no data is lost.
+/// Asserts that a command was refused with one message, so that no data is lost. Returns the message.
 #[track_caller]
 fn refused(done: Done) -> String {
     let done = done.ends(3);
@@ -35,7 +35,7 @@ fn refused(done: Done) -> String {
     done.stderr
 }
 
-/// Makes a node or FIFO; false where that is not allowed.
+/// Makes a device node or a FIFO. Returns false if that is not allowed.
 fn mknod(path: &Path, kind: &[&str]) -> bool {
     Command::new("mknod").arg(path).args(kind).status().is_ok_and(|status| status.success())
 }
@@ -52,7 +52,7 @@ fn a_foreign_file_stays_unless_forced() {
     }
     report(&place, &path, &["--force"]).ends(0);
     assert!(fs::read_to_string(&path).unwrap().contains("iogauge"));
-    // What iogauge made is replaced without a word.
+    // A file that iogauge made is replaced without `--force`.
     report(&place, &path, &["--title=second"]).ends(0);
     assert!(fs::read_to_string(&path).unwrap().contains("second"));
     assert_eq!(place.names(), ["precious.html"]);
@@ -68,7 +68,7 @@ fn pictures_stay_unless_forced() {
         place.run(&line).ends(0);
         let pictures = common::names(&directory);
         assert!(pictures.len() > 1, "{pictures:?}");
-        // Those that iogauge made are replaced.
+        // Pictures that iogauge made are replaced.
         place.run(&line).ends(0);
         let last = directory.join(pictures.last().unwrap());
         fs::write(&last, FOREIGN).unwrap();
@@ -97,7 +97,7 @@ fn links_are_not_replaced() {
             assert!(link.is_symlink());
         }
     }
-    // A link in the way of a picture's name, too.
+    // A link in the place of a picture is not replaced either.
     let directory = at(&place, "svg");
     place.run(&["report", "--svg", directory.to_str().unwrap()]).ends(0);
     let picture = directory.join(&common::names(&directory)[0]);
@@ -120,7 +120,7 @@ fn devices_stay_devices() {
     for device in ["/dev/full", "/dev/null"] {
         assert!(fs::metadata(device).unwrap().file_type().is_char_device(), "{device}");
     }
-    // A node of a loop device that is not there: nothing opens it.
+    // The node of a loop device that does not exist. No command opens it.
     let node = at(&place, "loop");
     if !mknod(&node, &["b", "7", "4095"]) {
         return skip("devices_stay_devices", "no nodes can be made");
@@ -142,7 +142,7 @@ fn a_fifo_is_written_into() {
     let mut reader = Command::new("cat");
     reader.arg(&fifo).stdout(std::process::Stdio::piped());
     let reader = reader.spawn().unwrap();
-    // The reader may come a little later.
+    // The reader may open the FIFO a little later.
     let tried = std::time::Instant::now();
     while report(&place, &fifo, &[]).code != Some(0) {
         assert!(tried.elapsed().as_secs() < 60, "the FIFO has a reader");
@@ -167,7 +167,7 @@ fn the_history_is_never_an_output() {
         }
     }
     assert_eq!(place.runs().len(), 1, "the history is whole");
-    // One that is made in the same breath.
+    // A history that the command itself creates.
     let fresh = at(&place, "fresh.db");
     let fresh = fresh.to_str().unwrap();
     let line =

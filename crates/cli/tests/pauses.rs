@@ -1,4 +1,4 @@
-//! iogauge stopped and continued while it measures: what happens meanwhile is not the target's.
+//! iogauge is stopped and continued while it measures: the stop is not counted as the target's time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -10,12 +10,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// How long iogauge is stopped.
+/// Time for which iogauge is stopped.
 const STOPPED: Duration = Duration::from_secs(2);
-/// No read of memory takes so long by itself, and every one outstanding over a stop takes longer.
+/// No cached read takes this long by itself. Every read that is outstanding during a stop takes longer.
 const TOO_LONG_NS: f64 = 1.5e9;
 
-/// A run of four seconds on that file.
+/// A run of four seconds on the file of [`place`].
 const LINE: [&str; 8] = [
     "run",
     "file",
@@ -27,19 +27,19 @@ const LINE: [&str; 8] = [
     "--history=none",
 ];
 
-/// A file in memory: its reads take microseconds on any machine.
+/// Makes a place with a cached file, whose reads take microseconds on any machine.
 fn place() -> Place {
     let place = Place::new();
     std::fs::write(place.work().join("file"), vec![1; 16 << 20]).unwrap();
     place
 }
 
-/// Text of a file of `/proc`; empty where the process is gone.
+/// Returns the text of a file in `/proc`, which is empty if the process is gone.
 fn text(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A process and all that it has started.
+/// Returns a process and all its descendants.
 fn family(pid: u32) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();
     let all = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok());
@@ -51,14 +51,14 @@ fn family(pid: u32) -> Vec<u32> {
     std::iter::once(pid).chain(children.into_iter().flat_map(family)).collect()
 }
 
-/// True where a worker is among the threads of a process.
+/// Returns true if a process has a worker among its threads.
 fn has_worker(pid: u32) -> bool {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
     let comm = |task: std::fs::DirEntry| text(&format!("{}/comm", task.path().display()));
     tasks.filter_map(Result::ok).any(|task| comm(task).trim() == "iogauge-0")
 }
 
-/// The process that does the I/O of a command.
+/// Returns the process of a command that does the I/O.
 #[track_caller]
 fn working(command: u32) -> u32 {
     let mut found = None;
@@ -74,7 +74,7 @@ fn signal(name: &str, pid: u32) {
     assert!(kill.args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
 }
 
-/// Stops a process for a while; returns the most that the stop can have taken.
+/// Stops a process for a while. Returns the longest time that the stop can have taken.
 fn stop_for_a_while(pid: u32) -> Duration {
     let begin = Instant::now();
     signal("STOP", pid);
@@ -83,7 +83,7 @@ fn stop_for_a_while(pid: u32) -> Duration {
     begin.elapsed()
 }
 
-/// What the caveat says, and the seconds of pause it names.
+/// Returns the message of the caveat and the seconds of pause in it.
 #[track_caller]
 fn told(document: &Value) -> (String, f64) {
     let caveats = document["caveats"].as_array().unwrap();
@@ -97,7 +97,7 @@ fn told(document: &Value) -> (String, f64) {
 fn assert_told(document: &Value, at_most: Duration) -> String {
     let (message, seconds) = told(document);
     assert!(message.starts_with("iogauge was paused once, for "), "{message}");
-    // Told to a tenth of a second.
+    // The message gives tenths of a second.
     let range = STOPPED.as_secs_f64() - 0.3..=at_most.as_secs_f64() + 0.1;
     assert!(range.contains(&seconds), "{message}; {range:?}");
     message
@@ -135,7 +135,7 @@ fn a_frozen_run_leaves_the_freeze_out() {
     assert_left_out(&done.ends(0).json(), at_most);
 }
 
-/// What holds of a run of four seconds that was stopped.
+/// Asserts what must be true of a run of four seconds that was stopped.
 #[track_caller]
 fn assert_left_out(document: &Value, at_most: Duration) {
     assert_told(document, at_most);
@@ -145,7 +145,7 @@ fn assert_left_out(document: &Value, at_most: Duration) {
             assert!(max < TOO_LONG_NS, "{kind}: {max}");
         }
     }
-    // All of the time asked was measured, and none of it was the stop.
+    // The run measured for the whole requested time, without the stop.
     let seconds = step["seconds"].as_f64().unwrap();
     assert!((3.9..4.9).contains(&seconds), "{seconds}");
     for interval in step["series"].as_array().unwrap() {
@@ -155,7 +155,7 @@ fn assert_left_out(document: &Value, at_most: Duration) {
     assert!(codes.iter().all(|c| c["code"] != "rate-not-reached"), "{codes:?}");
 }
 
-/// Waits until a line of a command's progress begins so.
+/// Waits for a progress line that begins with this text. Returns all lines up to it.
 fn await_line(progress: &mut impl BufRead, begin: &str) -> String {
     let mut all = String::new();
     loop {
@@ -185,7 +185,7 @@ fn a_search_measures_again_what_a_stop_spoilt() {
         "--history=none",
     ];
     let mut search: Child = place.command(&line).spawn().unwrap();
-    // Read beside the progress: the document is larger than a pipe.
+    // Read in parallel with the progress, because the document is larger than a pipe.
     let mut stdout = search.stdout.take().unwrap();
     let document = std::thread::spawn(move || {
         let mut text = String::new();
@@ -205,7 +205,7 @@ fn a_search_measures_again_what_a_stop_spoilt() {
     let message = assert_told(&document, at_most);
     assert!(message.ends_with("; one point was measured again"), "{message}");
     assert!(all.contains("\niogauge was paused for 2."), "{all}");
-    // The queue depth that was being confirmed is confirmed once more, and keeps a limit that the stop breaks.
+    // The queue depth is confirmed again after the stop, and keeps a limit that the stop would break.
     let confirmations = rest.matches("\nconfirming queue depth").count();
     assert!(confirmations >= 1, "{all}");
     assert_eq!(document["answer"]["met"], true, "{}", document["answer"]);

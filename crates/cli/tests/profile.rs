@@ -1,4 +1,4 @@
-//! The system recorded alone, and beside a load.
+//! The system recorded alone, and together with a load.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const REQUIRED: [&str; 3] = ["at_seconds", "device", "reads_per_sec"];
 
-/// Reads and bytes read of a device since it was made, as the kernel counts them.
+/// Returns the reads and the bytes read of a device since it was created, from the kernel's counters.
 fn read(disk: &Loop) -> (f64, f64) {
     let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", disk.name())).unwrap();
     let counters: Vec<f64> =
@@ -22,7 +22,7 @@ fn profile_of(text: &str) -> ProfileDocument {
     serde_json::from_str(text).unwrap()
 }
 
-/// What a device did over all samples: reads and bytes read.
+/// Returns the reads and the bytes read of a device over all samples.
 fn read_by(points: &[SystemPoint], device: &str) -> (f64, f64) {
     let (mut begun, mut reads, mut bytes) = (0.0, 0.0, 0.0);
     for point in points {
@@ -58,7 +58,7 @@ fn a_profile_sees_what_another_program_does() {
         place.run(&[&line[..], &["--sample-interval=100ms", "--json", "-q"]].concat()).ends(0);
     let after = read(&disk);
     profile.signal("INT");
-    // Nothing was cut short: no time had been asked for.
+    // The profile was not cut short, because no duration was requested.
     let document = profile_of(&profile.end().ends(0).stdout);
     assert!(
         !document.interrupted && document.caveats.iter().all(|c| c.code.as_str() != "interrupted")
@@ -67,8 +67,8 @@ fn a_profile_sees_what_another_program_does() {
     let ran: RunDocument = serde_json::from_str(&load.stdout).unwrap();
     let step = &ran.steps[0];
     let (reads, bytes) = read_by(&document.system, disk.name());
-    // All that the run read is in it, what it looked at before it measured as well, and no more than udev
-    // may read beside it.
+    // The profile contains all reads of the run, including those before it measured, and beyond them at most what udev
+    // may read.
     let (run_reads, run_bytes) = (after.0 - before.0, after.1 - before.1);
     assert!((run_reads - 0.5..run_reads * 1.05).contains(&reads), "{reads} reads of {run_reads}");
     assert!((run_bytes - 1.0..run_bytes * 1.05).contains(&bytes), "{bytes} bytes of {run_bytes}");
@@ -76,7 +76,7 @@ fn a_profile_sees_what_another_program_does() {
     let asked = step.read.as_ref().unwrap().ios as f64;
     assert!(reads >= asked && asked >= 1100.0, "{reads} reads for {asked}");
 
-    // The run's own samples begin and end with it.
+    // The run's own samples start and end with it.
     let beside = &step.system;
     assert!((15..=31).contains(&beside.len()), "{}", beside.len());
     let (reads, _) = read_by(beside, disk.name());
@@ -105,7 +105,7 @@ fn a_profile_is_kept_shown_drawn_and_exported() {
     assert!(done.stdout.contains("processors busy") && done.stdout.contains("a quiet day"));
     let runs = place.runs();
     assert_eq!((runs.len(), runs[0].1.as_str()), (1, "done"));
-    // The machine may have many devices in use, whose names take room.
+    // The machine may have many devices in use, whose names take space.
     let listed = place.run_on(200, &["history", "list"]).ends(0).stdout;
     assert!(listed.contains("profile") && listed.contains("busy"), "{listed}");
     assert_eq!(place.run(&["history", "show"]).ends(0).stdout, done.stdout);

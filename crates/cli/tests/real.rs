@@ -1,4 +1,4 @@
-//! Measurements of real files and loop devices through the binary.
+//! Measurements on real files and loop devices through the binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -20,7 +20,7 @@ fn codes(document: &Value) -> Vec<&str> {
     caveats.iter().map(|caveat| caveat["code"].as_str().unwrap()).collect()
 }
 
-/// Arrivals that are too close together to sleep in between are polled for. That is no work.
+/// If arrivals are too close together to sleep between them, the worker polls. Polling does not count as work.
 #[test]
 fn polling_for_arrivals_is_told_and_no_work() {
     let place = Place::new();
@@ -31,7 +31,7 @@ fn polling_for_arrivals_is_told_and_no_work() {
         (percent("polled"), percent("user") + percent("system"))
     };
     let (polled, used) = of(&["--rate_iops=17000"]);
-    // A worker that loses its processor while it polls has used less.
+    // A worker that loses its processor while it polls uses less time than it polls.
     assert!(polled > 0.0 && used > 0.0, "{polled} of {used}");
     assert_eq!(of(&[]).0, 0.0);
 }
@@ -54,7 +54,7 @@ fn a_directory_from_first_run_to_clean() {
     assert!(found["answer"]["iops"]["mean"].as_f64().unwrap() > 0.0);
     assert!(found["target"]["size_bytes"].as_u64().unwrap() == 64 << 20, "{}", found["target"]);
     let ratio = found["physical"]["ratio_to_logical"].as_f64().unwrap();
-    // Others may use the same disk meanwhile, so there is no upper bound.
+    // Other processes may use the same disk, so there is no upper bound.
     assert!(ratio >= 0.9, "{ratio} physical bytes to a logical one");
     assert!(!codes(&found).contains(&"page-cache"), "{:?}", codes(&found));
 
@@ -96,8 +96,7 @@ fn every_engine() {
     for engine in ["io_uring", "libaio", "psync", "mmap", "null"] {
         let option = format!("--ioengine={engine}");
         for rw in ["--rw=randread", "--rw=write", "--rw=randrw"] {
-            // Counted, not timed: a shared disk may do next to nothing for as long as a short run
-            // takes.
+            // Limited by number, not by time: a shared disk may do almost nothing during a short run.
             let line = ["run", ".", "--size=16m", "--ramp-time=0", "--number-ios=64"];
             let done = place.run(&[&line[..], &[&option, rw, "--iodepth=4", "--json"]].concat());
             if done.code == Some(2) && done.stderr.contains("cannot be used here") {
@@ -143,7 +142,7 @@ fn prepare_makes_the_file_once() {
     let second = place.run(&["prepare", "."]).ends(0);
     assert!(second.stdout.contains("ready"), "{}", second.stdout);
     assert!(!second.stdout.contains("prefilled"), "{}", second.stdout);
-    // A size that was prepared is used without being named again.
+    // A prepared size is used although the command does not name it.
     let run = place.run(&["run", ".", "--runtime=100ms", "--ramp-time=0", "--json"]).ends(0);
     assert_eq!(run.json()["target"]["size_bytes"], 32 << 20);
     let grown = place.run(&["prepare", ".", "--size=48m"]).ends(0);
@@ -231,8 +230,8 @@ fn a_block_device() {
     assert!(place.run(&["clean", path]).ends(0).stdout.contains("block device"));
 }
 
-/// Every "again with 4 workers" that a search explained: the processor time that led there, in percent
-/// of one processor, and the workers.
+/// Returns, for each "again with 4 workers" in the explanation of a search, the processor time that led to it, in
+/// percent of one processor, and the number of workers.
 fn workers_added(explained: &str) -> Vec<(f64, usize)> {
     let figures = |line: &str| {
         let (before, after) = line.split_once(" % of a processor")?;
@@ -242,12 +241,12 @@ fn workers_added(explained: &str) -> Vec<(f64, usize)> {
     explained.lines().filter_map(figures).collect()
 }
 
-/// An engine that does nothing leaves the workers as the one bottleneck.
+/// With an engine that does nothing, the workers are the only bottleneck.
 #[test]
 fn a_search_has_as_many_workers_as_processors_before_it_blames_the_client() {
     const TEST: &str = "a_search_has_as_many_workers_as_processors";
     let place = Place::new();
-    // No more than there is time to measure with in half the budget.
+    // At most as many as half the budget allows to measure.
     let processors = std::thread::available_parallelism().unwrap().get().min(8);
     let line = [
         "find",
@@ -270,8 +269,8 @@ fn a_search_has_as_many_workers_as_processors_before_it_blames_the_client() {
         }
         let by_client = done.json()["answer"]["stopped_by"] == "client";
         assert!(!by_client || workers == processors, "{}", done.stderr);
-        // Workers that do not get their processor to themselves are not short of others: then there
-        // are fewer than could be.
+        // If other processes take the workers' processors, the workers are not busy enough for the search to add more,
+        // so there may be fewer than possible.
         if workers == processors {
             return;
         }

@@ -1,4 +1,4 @@
-//! Pictures of kept runs through the binary.
+//! Pictures of stored runs through the binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::Place;
 use std::path::Path;
 
-/// A place for pictures.
+/// Returns the path of an output in the working directory.
 fn at(place: &Place, name: &str) -> String {
     place.work().join(name).to_string_lossy().into_owned()
 }
@@ -41,7 +41,7 @@ fn the_last_run_is_drawn_in_every_form() {
         names(&place, "png"),
         ["capacity-curve-1.png", "latency-by-load-1.png", "over-time-1.png"]
     );
-    // Whatever was written is told, and nothing is left half written.
+    // Each file that was written is reported, and no partial file is left.
     assert_eq!(told.lines().count(), 7, "{told}");
     let drawn = std::fs::read(at(&place, "png/capacity-curve-1.png")).unwrap();
     assert!(drawn.starts_with(b"\x89PNG"));
@@ -90,7 +90,7 @@ fn groups_stand_side_by_side_and_name_their_files() {
 #[test]
 fn credits_that_run_out_are_marked_where_they_do() {
     let place = Place::new();
-    // 80 000 credits, spent at 7000 a second: they last for 11 s.
+    // 80 000 credits, spent at 7000 a second, last for 11 s.
     let target = "sim:channels=8,service=1ms,iops_cap=1000,burst=80000";
     let line = ["run", target, "--iodepth=8", "--runtime=1m", "--ramp-time=0", "--json", "-q"];
     let document = place.run(&line).ends(0).json();
@@ -152,13 +152,13 @@ fn mistakes_are_told() {
         "{refused}"
     );
     place.run(&["report", "--history=none", "--html", &html]).ends(2);
-    // Nothing is written where there is no picture, and nothing is left of what cannot be written.
+    // If there is no picture, nothing is written. If a file cannot be written, no partial file is left.
     place.run(&["report", "--html", &html, "--panel=distribution"]).ends(2);
     assert!(!Path::new(&html).exists());
     std::fs::create_dir(&html).unwrap();
     place.run(&["report", "--html", &html]).ends(1);
     assert!(!Path::new(&format!("{html}.partial")).exists());
-    // A command that reads makes no history.
+    // A command that only reads creates no history.
     let typo = at(&place, "typo/h.db");
     let told = place.run(&["report", "--history", &typo, "--html", &html]).ends(2).stderr;
     assert!(told.contains("is not there") && !Path::new(&typo).exists(), "{told}");
@@ -206,7 +206,7 @@ fn results_of_one_system_are_drawn_together() {
     assert_eq!(named.lines().count(), 1, "one picture of all users: {named}");
     let picture = std::fs::read_to_string(named.trim()).unwrap();
     assert!(picture.contains("randread 8K, 2.0.7") && picture.contains(">users<"), "{picture}");
-    // By another name it is another system.
+    // `--system` imports the results under another system name.
     let other = Place::new();
     other.run(&["import", "-q", "--system=array1", files[0]]).ends(0);
     let html = at(&other, "r.html");

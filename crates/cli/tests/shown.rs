@@ -1,5 +1,4 @@
-//! What comes from outside, where people and spreadsheets read it: no control sequences, no formulas, no
-//! passwords.
+//! Text from outside, as people and spreadsheets read it: no control sequences, no formulas, no passwords.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,11 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Clears a terminal, turns letters around, and begins a line of its own.
+/// A name that clears the terminal, reverses the text direction and starts its own line.
 const NAME: &str = "a\u{1b}[2J\u{202e}\u{9b}b\niogauge says all is well\tc";
 const SECRET: &str = "s3cretWord";
 
-/// A result of fio's.
+/// Returns a result file of fio.
 fn fio_file() -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio/2.0.7");
     let files = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
@@ -40,7 +39,7 @@ fn both_plain(done: Done) -> Done {
 #[test]
 fn names_from_outside_are_shown_escaped() {
     let place = Place::new();
-    // A report is of a run.
+    // A report needs a run.
     place.run(&["run", "sim:nvme", "--runtime=50ms", "--quiet"]).ends(0);
     let lines: [&[&str]; 12] = [
         &["run", NAME],
@@ -59,10 +58,10 @@ fn names_from_outside_are_shown_escaped() {
     for line in lines {
         let done = both_plain(place.run(line));
         let told = format!("{}{}", done.stdout, done.stderr);
-        // `clean` tells on stdout, and `table` prints its heading there.
+        // `clean` reports on stdout, and `table` prints its heading there.
         let is_plain = done.stderr.is_empty() || common::is_one_message(&done.stderr);
         assert!(is_plain, "{line:?}: {}", done.stderr);
-        // What is wrong with an argument is told without the sequences of terminals in it.
+        // A message about an argument leaves out terminal control sequences instead of escaping them.
         let shown = ["a\\u{1b}[2J\\u{202e}", "a\\u{202e}"];
         assert!(shown.iter().any(|shown| told.contains(shown)), "{line:?}: {told}");
     }
@@ -78,14 +77,14 @@ fn results_on_a_name_from_outside_are_shown_escaped() {
     for more in [&["list"][..], &["show"], &["show", "--format=classic"]] {
         both_plain(place.run(&[&["history"], more].concat()).ends(0));
     }
-    // JSON is JSON: the name as it is.
+    // JSON contains the unchanged name.
     let document = place.run(&["history", "show", "--format=json"]).ends(0).json();
     assert!(document["target"].to_string().contains("\\u001b[2J"), "{}", document["target"]);
     for line in place.run(&["history", "export"]).ends(0).stdout.lines() {
         serde_json::from_str::<Value>(line).unwrap();
     }
     place.run(&["report", "--html", "r.html", "--svg", "svg", "--png", "png"]).ends(0);
-    // A line end begins no line on a page.
+    // A line break does not start a new line on a page.
     is_plain(&fs::read_to_string(place.work().join("r.html")).unwrap().replace('\n', " "));
     for name in common::names(&place.work().join("svg")) {
         is_plain(&fs::read_to_string(place.work().join("svg").join(name)).unwrap());
@@ -125,7 +124,7 @@ fn cells_that_begin_like_formulas_are_text() {
     }
 }
 
-/// URLs with a password, right ones and with every mistake.
+/// URLs with a password: a correct one, and one for each kind of mistake.
 fn urls() -> Vec<String> {
     [
         "postgres://u:PW@h/db",
@@ -235,7 +234,7 @@ fn a_password_in_a_note_or_command_line_is_kept_nowhere() {
     }
 }
 
-/// Changes a history with SQL; false where there is no Python with SQLite.
+/// Changes a history with SQL. Returns false if there is no Python with SQLite.
 fn sql(history: &Path, change: &str) -> bool {
     let script = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n\
                   db.execute('PRAGMA ignore_check_constraints=1')\ndb.execute(sys.argv[2])\n\
@@ -279,7 +278,7 @@ fn a_damaged_row_is_left_out_of_list_and_report() {
         place.run(&["run", "sim:nvme", "--runtime=10ms", "-q"]).ends(0);
     }
     let report = ["report", "--force", "--html", "r.html", "last", "last-1", "last-2", "last-3"];
-    // Each with how many runs a list and a report then leave out.
+    // Each damage, with the number of runs that a list and a report then leave out.
     let damages = [
         ("UPDATE step SET result = '{' WHERE run_seq = 2", 0, 1),
         ("UPDATE run SET state = 'lost' WHERE seq = 3", 1, 2),
@@ -304,7 +303,7 @@ fn a_damaged_row_is_left_out_of_list_and_report() {
         assert_eq!(rows, 5 - unlisted, "{listed}");
         assert!(told("report", &report, undrawn).contains("r.html"));
     }
-    // Nothing is left to draw.
+    // No run is left to draw.
     let alone = place.run(&["report", "--html", "alone.html", "last-2"]).ends(1);
     assert!(alone.stderr.contains("damaged"), "{}", alone.stderr);
     assert!(!place.names().contains(&"alone.html".to_owned()));

@@ -1,4 +1,4 @@
-//! Measurements of simulated devices, whose truth is known, through the binary.
+//! Measurements of simulated devices, whose true figures are known, through the binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use iogauge_model::result::FindDocument;
 use iogauge_test_support::mmc::Queue;
 use serde_json::{Value, json};
 
-/// Every leaf of `shape` must be in `value` with the type its text names.
+/// Asserts that every leaf of `shape` is in `value` and has the type that its text names.
 #[track_caller]
 fn has_shape(value: &Value, shape: &Value, at: &str) {
     match shape {
@@ -124,7 +124,7 @@ fn an_open_loop_finds_the_rate_of_erlangs_formula() {
         let answer = &document["answer"];
         near(&answer["rate_iops"], truth, 0.03);
         near(&answer["iops"]["mean"], truth, 0.03);
-        // Nothing waits before the device: its own queue is part of the service time.
+        // No I/O waits before the device: the device's own queue is part of the service time.
         near(&answer["service_ns"]["mean"], answer["latency_ns"]["mean"].as_f64().unwrap(), 0.01);
         assert_eq!((&answer["met"], &answer["stopped_by"]), (&json!(true), &json!("limit")));
         assert_eq!(document["load"]["arrivals"]["process"], "poisson");
@@ -160,7 +160,7 @@ fn quiet_silences_stderr() {
     }
 }
 
-/// The document without what differs from run to run.
+/// Returns the document without what differs between runs.
 fn timeless(mut document: Value) -> Value {
     for field in ["run_id", "started"] {
         document[field] = Value::Null;
@@ -197,7 +197,7 @@ fn find(arguments: &[&str], code: i32) -> Value {
 
 #[test]
 fn other_limits_and_ends() {
-    // Constant service: latency is depth / 8 channels × 100 µs, and no percentile differs.
+    // With a constant service time, the latency is QD / 8 channels × 100 µs, and all percentiles are equal.
     let constant = "sim:channels=8,service=100us,dist=const";
     let p99 = find(&[constant, "--limit", "p99<=5ms"], 0);
     near(&p99["answer"]["depth"], 400.0, 0.03);
@@ -218,9 +218,8 @@ fn other_limits_and_ends() {
     assert_eq!(bounded["answer"]["stopped_by"], "max_depth");
 }
 
-/// Reads of 100 µs and writes of 400 µs, half and half, wait together for 8 channels. These are busy
-/// from 8 I/Os on, so 32,000 IOPS complete at any depth N above and each I/O waits N / 32,000 s less
-/// the 250 µs of the mean service.
+/// Reads of 100 µs and writes of 400 µs, half each, share 8 channels. The channels are busy from QD 8 on. At any
+/// larger QD N, 32,000 IOPS complete, and each I/O waits N / 32,000 s minus the mean service time of 250 µs.
 const MIXED: [&str; 2] =
     ["sim:channels=8,service=100us,write_service=400us,dist=const", "--rw=randrw"];
 
@@ -247,7 +246,7 @@ fn each_direction_has_its_own_limit() {
     near(&read["value_ns"], 0.7e6, 0.08);
     near(&json!(read["n"].as_f64().unwrap() / write["n"].as_f64().unwrap()), 1.0, 0.05);
 
-    // Reads alone may wait 900 µs, the two together 750 µs on average.
+    // Reads alone may wait 900 µs, both together 750 µs on average.
     near(&found(&["read:mean<=1ms"])["answer"]["depth"], 36.8, 0.05);
     near(&found(&["mean<=1ms"])["answer"]["depth"], 32.0, 0.05);
 }
@@ -293,7 +292,7 @@ fn a_guide_stands_for_limits_and_joins_others() {
     near(&flash["answer"]["depth"], 160.0, 0.03);
     assert_eq!(flash["answer"]["stopped_by_limit"], mean);
 
-    // The tighter of two bounds on one statistic counts, whoever named it.
+    // Of two bounds on one statistic, the tighter one applies, wherever it comes from.
     let tighter = find(&[constant, "--guide", "flash", "--limit", "max<=1ms"], 0);
     let one = json!({"metric": "max", "bound_ns": 1_000_000});
     assert_eq!(tighter["limits"], json!([one, mean]));
@@ -310,7 +309,7 @@ fn a_guide_stands_for_limits_and_joins_others() {
     near(&etcd["answer"]["depth"], 800.0, 0.03);
 }
 
-/// One step of a run, checked against its shape and Little's law.
+/// Returns the only step of a run, checked against its shape and Little's law.
 fn step(arguments: &[&str]) -> Value {
     let mut line = vec!["run"];
     line.extend(arguments);
@@ -342,7 +341,7 @@ fn step(arguments: &[&str]) -> Value {
         outstanding += number("/iops/mean") * number("/service_ns/mean") / 1e9;
         near(&direction["iops"]["mean"], number("/ios") / step["seconds"].as_f64().unwrap(), 0.01);
     }
-    // Little's law, against the depth measured by integration.
+    // Little's law, compared with the queue depth measured by integration.
     near(&step["depth_achieved"], outstanding, 0.01);
     step
 }
@@ -377,7 +376,7 @@ fn closed_loops() {
     let mean = range["read"]["bytes"].as_f64().unwrap() / range["read"]["ios"].as_f64().unwrap();
     near(&json!(mean), 34.0 * 1024.0, 0.02);
 
-    // A device that needs no time for a block right behind the last one tells bursts apart.
+    // A device that needs no time for a block directly after the previous one makes bursts visible.
     let disk = "sim:channels=1,service=1ms,dist=const,seek=1us,bus=1GB/s";
     for (rw, iops) in [("randread", 1000.0), ("randread:8", 8000.0)] {
         let bursts = step(&[disk, &format!("--rw={rw}"), "--runtime=2"]);
@@ -506,7 +505,7 @@ fn the_way_back_to_a_result_is_told() {
     assert_eq!(place.run(&[&line[..], &["--history", "none"]].concat()).ends(0).stderr, "");
 }
 
-/// Text without what differs between runs and machines.
+/// Returns the text without what differs between runs and machines.
 fn redacted(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut environment = false;

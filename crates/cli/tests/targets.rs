@@ -1,5 +1,4 @@
-//! Test files from their making to their removal, through the binary: what is killed, crowded or
-//! limited does no harm.
+//! Test files from creation to removal, through the binary: kills, other writers and limits do no harm.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -17,7 +16,7 @@ use std::time::{Duration, Instant};
 const GIB: u64 = 1 << 30;
 const SHORT: [&str; 4] = ["--runtime=200ms", "--ramp-time=0", "--history=none", "--json"];
 
-/// Runs a line of the shell with the binary as `$0`.
+/// Runs a shell line with the binary as `$0`.
 fn shell(place: &Place, line: &str) -> (Option<i32>, String) {
     let mut command = Command::new("sh");
     command.args(["-c", line, env!("CARGO_BIN_EXE_iogauge")]).current_dir(place.work());
@@ -54,7 +53,7 @@ fn killed_before(place: &Place, call: &str, arguments: &[&str]) {
     command.status().unwrap();
 }
 
-/// Every system call of the making: `io/tests/guards/making.rs`.
+/// `io/tests/guards/making.rs` covers every system call that makes a file.
 #[test]
 fn a_prepare_that_is_killed_is_made_good_by_the_next() {
     or_skip!("killed_prepare", run("strace", &["-V"]));
@@ -96,7 +95,7 @@ fn prepares_that_run_together_leave_the_reserve_free() {
     assert_eq!(codes, [Some(0), Some(3), Some(3)], "{done:?}");
 }
 
-/// Btrfs writes a block elsewhere than it lay, so that a file that is all written takes room too.
+/// Btrfs writes a block to a new place, so writes to a completely written file also take space.
 #[test]
 fn a_run_stops_before_the_reserve_and_keeps_what_it_measured() {
     let (mount, _device) = or_skip!("stops", mounted("btrfs", 1500 * MIB));
@@ -110,7 +109,7 @@ fn a_run_stops_before_the_reserve_and_keeps_what_it_measured() {
     assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
 }
 
-/// A job file that fio runs is watched like any other load.
+/// A job file that fio runs is monitored like any other load.
 #[test]
 fn a_job_file_through_fio_stops_before_the_reserve() {
     const TEST: &str = "a_job_file_through_fio_stops_before_the_reserve";
@@ -133,7 +132,7 @@ fn a_job_file_through_fio_stops_before_the_reserve() {
     assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
 }
 
-/// What a command leaves that writes a file when somebody else takes the rest of the disk.
+/// Runs a command that writes a file, and takes the rest of the disk meanwhile. Returns the command's document.
 #[track_caller]
 fn ended_by_the_reserve(mut command: Command, disk: &Path, file: &Path) -> Value {
     let written = || file.metadata().unwrap().modified().unwrap();
@@ -161,7 +160,7 @@ fn ended_by_the_reserve(mut command: Command, disk: &Path, file: &Path) -> Value
 #[test]
 fn a_limit_on_the_size_of_files_is_told_in_one_line() {
     let place = Place::new();
-    // Units of 512 bytes.
+    // `ulimit -f` counts units of 512 bytes.
     let line = "ulimit -f 8192; \"$0\" prepare . --size=16m";
     let (code, stderr) = shell(&place, line);
     assert_eq!(code, Some(2), "{stderr}");
@@ -169,14 +168,14 @@ fn a_limit_on_the_size_of_files_is_told_in_one_line() {
     assert_eq!(place.names(), Vec::<String>::new());
     let (code, stderr) = shell(&place, "ulimit -f 8192; \"$0\" prepare . --size=2m");
     assert_eq!(code, Some(0), "{stderr}");
-    // The history takes some 100 KiB.
+    // The history needs about 100 KiB.
     let (code, stderr) = shell(&place, "ulimit -f 16; \"$0\" run sim:service=1ms --runtime=1s");
     assert_ne!(code, Some(101), "{stderr}");
     let told: Vec<&str> = stderr.lines().filter(|line| line.contains("(ulimit -f)")).collect();
     assert_eq!(told.len(), 1, "{stderr}");
 }
 
-/// Runs the binary where nothing shows in `/sys`.
+/// Runs the binary with an empty `/sys`.
 fn without_sysfs(place: &Place, arguments: &[&str]) -> Done {
     let script = "mount -t tmpfs none /sys && exec \"$0\" \"$@\"";
     let mut command = Command::new("unshare");

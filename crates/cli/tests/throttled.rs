@@ -15,10 +15,9 @@ fn is_near(got: f64, wanted: f64, share: f64) -> bool {
     (got - wanted).abs() <= wanted * share
 }
 
-/// The kernel releases a tenth of a second's worth of I/Os at once (`throtl_slice`, 100 ms). A run
-/// begins and ends anywhere between two releases, so it holds one more or one less than its length
-/// is worth: of 20 s that is 0.5 %, and as much again is left to the throttle itself, whose rate
-/// is that far from what it was told.
+/// The kernel releases the I/Os of a tenth of a second at once (`throtl_slice`, 100 ms). A run starts and ends anywhere
+/// between two releases, so it may contain one release more or less than its length suggests: 0.5 % of 20 s. Another
+/// 0.5 % is allowed for the throttle, whose rate differs that much from its setting.
 #[test]
 fn a_run_reads_the_rate_of_the_device() {
     const IOPS: u32 = 1000;
@@ -29,9 +28,9 @@ fn a_run_reads_the_rate_of_the_device() {
     let target = device.path.to_str().unwrap();
     let times = ["--runtime=20", "--ramp_time=2"];
     let line = [&["run", target, "--iodepth=32", "--json"][..], &times].concat();
-    // A throttle gives its rate to who is always there to take it, which on a machine busy with
-    // something else the run is not; and I/Os held back as a run begins have waited longer than it
-    // measured. One of several runs has to be right in all.
+    // A throttle gives its full rate only to a load that is always ready, which the run is not if the machine is busy.
+    // Also, I/Os that were held back when the run began have waited longer than the run measured. One of several runs
+    // must be correct in all figures.
     let mut read = Vec::new();
     loop {
         let step = &place.run(&line).ends(0).json()["steps"][0];
@@ -48,7 +47,7 @@ fn a_run_reads_the_rate_of_the_device() {
     }
 }
 
-/// By Little's law the device holds 10 ms with 20 I/Os outstanding, at its full rate.
+/// By Little's law, the device reaches its full rate with 20 I/Os outstanding and a latency of 10 ms.
 #[test]
 fn a_search_reads_the_rate_and_the_depth_of_the_device() {
     const TEST: &str = "a_search_reads_the_rate_and_the_depth_of_the_device";
@@ -67,7 +66,7 @@ fn a_search_reads_the_rate_and_the_depth_of_the_device() {
         "--json",
     ];
     let mut answers = Vec::new();
-    // As above: one of several has to have the device's rate.
+    // As above: one of several searches must find the device's rate.
     loop {
         let found = place.run(&line).ends(0).json();
         let answer = &found["answer"];

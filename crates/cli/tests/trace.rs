@@ -1,4 +1,4 @@
-//! The block layer traced beside a load, through the real bpftrace and others that only have its name.
+//! The block layer traced during a load, by the real bpftrace and by programs that only have its name.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Longer than iogauge waits for a bpftrace that says nothing.
+/// Longer than iogauge waits for a silent bpftrace.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Whether the real one can trace here; else why not.
+/// Returns an error if the real bpftrace cannot trace here.
 fn bpftrace() -> Result<(), String> {
     let traced = iogauge_test_support::run(
         "bpftrace",
@@ -25,12 +25,12 @@ fn bpftrace() -> Result<(), String> {
     traced.map(drop)
 }
 
-/// Held by whoever runs the real bpftrace. While a process reads or changes maps of its programs the kernel runs
-/// no program of a tracepoint on that processor (`bpf_prog_active`, kernel/bpf/syscall.c and
-/// kernel/trace/bpf_trace.c): one bpftrace that prints makes another miss requests.
+/// Held while the real bpftrace runs. While a process reads or changes maps of BPF programs, the kernel runs no
+/// tracepoint program on that processor (`bpf_prog_active`, kernel/bpf/syscall.c and kernel/trace/bpf_trace.c). If one
+/// bpftrace prints, another one therefore misses requests.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A loop device that the real bpftrace can trace, with no other bpftrace of these tests beside it.
+/// A loop device that the real bpftrace can trace, while no other test runs bpftrace.
 struct Device {
     device: Loop,
     _alone: MutexGuard<'static, ()>,
@@ -45,7 +45,7 @@ impl Deref for Device {
 }
 
 fn device() -> Result<Device, String> {
-    // A test that failed leaves nothing behind that would disturb the next.
+    // A failed test leaves nothing behind that would disturb the next one.
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     bpftrace()?;
     Ok(Device { device: Loop::new(64 * MIB)?, _alone: alone })
@@ -55,15 +55,15 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Messages of the caveats of one code.
+/// Returns the messages of the caveats with this code.
 fn messages(done: &Done, code: &str) -> Vec<String> {
     let caveats = done.json()["caveats"].as_array().unwrap().clone();
     let of_code = caveats.iter().filter(|caveat| caveat["code"] == code);
     of_code.map(|caveat| caveat["message"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every I/O of a counted load is one request of its size, and the device took less time for it than
-/// the whole took.
+/// Every I/O of a load of known length is one request of the same size. The device time of a request is at most the
+/// time of the I/O.
 #[test]
 fn requests_are_the_ios_of_the_load() {
     let place = Place::new();
@@ -78,10 +78,10 @@ fn requests_are_the_ios_of_the_load() {
         let step = &done.json()["steps"][0];
         let (seen, asked) = (&step["trace"][direction], &step[direction]);
         assert_eq!(asked["ios"], 3000);
-        // Of 8192 places one may be drawn again while it is under way; the second request is unmatched.
+        // Of 8192 places, one may be drawn again while it has an I/O outstanding. The second request is then unmatched.
         let unmatched = step["trace"]["unmatched"].as_u64().unwrap();
-        // A program is not run on a processor that runs another one just then, as where a completion interrupts
-        // what follows a begin (`trace_call_bpf`, kernel/trace/bpf_trace.c).
+        // The kernel skips a program on a processor that is running another one, for example if a completion interrupts
+        // the program of a request's start (`trace_call_bpf`, kernel/trace/bpf_trace.c).
         let requests = seen["requests"].as_u64().unwrap();
         let missed = (3000 - unmatched).checked_sub(requests);
         assert!(missed.is_some_and(|missed| missed <= 3), "{rw}: {}", step["trace"]);
@@ -97,8 +97,8 @@ fn requests_are_the_ios_of_the_load() {
         assert!(number(&seen["device_ns"]["max"]) <= number(&asked["service_ns"]["max"]));
         let on = &step["trace"]["devices"][0];
         assert_eq!(on["device"], name);
-        // Places of 3000 I/Os all over 64 MiB: both ends are nearly touched, and two places drawn at
-        // random are a third of it apart on average (21.3 MiB); of 3000 the mean is within 3 %.
+        // 3000 I/Os all over 64 MiB come close to both ends. Two random places are on average a third of 64 MiB apart
+        // (21.3 MiB), and the mean of 3000 is within 3 % of that.
         assert!(number(&on["first_byte"]) < 1e6 && number(&on["end_byte"]) > 66e6, "{on}");
         let third = 64.0 * 1_048_576.0 / 3.0;
         assert!((number(&on["jump_bytes_mean"]) / third - 1.0).abs() < 0.05, "{on}");
@@ -112,11 +112,11 @@ fn requests_are_the_ios_of_the_load() {
     }
 }
 
-/// What a control group holds back waits before the device: the path has the time, not the device.
+/// I/Os that a control group holds back wait before the device: the time is on the path, not in the device.
 ///
-/// The kernel releases a tenth of a second's worth of I/Os at once (`throtl_slice`, 100 ms), 50 of them
-/// here. On a machine busy with something else one such burst may lie between the begin of the load's
-/// window and that of the trace, which then tells no share: one of several runs has to tell it.
+/// The kernel releases the I/Os of a tenth of a second at once (`throtl_slice`, 100 ms), here 50. On a busy machine,
+/// one such burst may fall between the start of the load's window and that of the trace. The trace then states no
+/// share. One of several runs must state it.
 #[test]
 fn a_throttle_is_on_the_path() {
     const BURST: f64 = 50.0;
@@ -135,7 +135,7 @@ fn a_throttle_is_on_the_path() {
         if seen["io"].is_null() {
             continue;
         }
-        // 8 I/Os outstanding at 500 a second: 16 ms each by Little's law.
+        // By Little's law, 8 outstanding I/Os at 500 a second take 16 ms each.
         let io = &seen["io"];
         assert!(number(&io["mean_ns"]) > 8e6, "{io}");
         assert!(number(&io["device_ns"]) < 0.5 * number(&io["mean_ns"]), "{io}");
@@ -144,7 +144,7 @@ fn a_throttle_is_on_the_path() {
     panic!("no run told the share of the device");
 }
 
-/// A sequential load is seen as one, and the flushes of durable writes are theirs.
+/// A sequential load is recognized, and the flushes of durable writes are assigned to them.
 #[test]
 fn order_and_flushes_are_seen() {
     let place = Place::new();
@@ -165,7 +165,7 @@ fn order_and_flushes_are_seen() {
     );
 }
 
-/// A search tells of the window that held its answer.
+/// A search reports the trace of the window of its answer.
 #[test]
 fn a_search_traces_its_answer() {
     let place = Place::new();
@@ -211,7 +211,7 @@ fn trace_differs() {
     assert!(messages(&run("4k"), "trace-differs").is_empty());
 }
 
-/// The code of a run that was traced, and of none without the option.
+/// A traced run has the caveat. A run without the option does not.
 #[test]
 fn traced() {
     let place = Place::new();
@@ -224,7 +224,7 @@ fn traced() {
     assert!(without.json()["steps"][0]["trace"].is_null());
 }
 
-/// Directory with a program of bpftrace's name.
+/// Returns a directory with a program that has bpftrace's name.
 fn pretender(place: &Place, script: &str) -> PathBuf {
     let bin = place.work().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
@@ -234,7 +234,7 @@ fn pretender(place: &Place, script: &str) -> PathBuf {
     bin
 }
 
-/// A short run with `--trace` and what is in a directory alone.
+/// Makes a short run with `--trace` and only this directory in PATH.
 fn with_path(place: &Place, path: &Path, target: &str) -> Done {
     let line = ["run", target, "--number_ios=500", "--trace", "--json"];
     let mut command = place.command(&line);
@@ -248,7 +248,7 @@ fn without_tracefs() -> bool {
         && !Path::new("/sys/kernel/debug/tracing/events").exists()
 }
 
-/// Whatever bpftrace is, or is not, the run is the one without it, and says so.
+/// If bpftrace is missing or fails, the run measures without it and has a caveat.
 #[test]
 fn not_traced() {
     let place = Place::new();
@@ -275,14 +275,14 @@ fn not_traced() {
             "while echo '{\"type\": \"map\", \"data\": {\"@times\": 7}}'; do /bin/sleep 0.01; done",
             "did not answer",
         ),
-        // Ready, and then an end in the middle of the window.
+        // The program reports that it is ready, and ends in the middle of the window.
         (
             "for w in first last; do printf '{\"type\": \"printf\", \"data\": \"iogauge %s\"}\\n' $w; done; \
              /bin/sleep 0.2; echo died >&2",
             "died",
         ),
     ];
-    // Two of them take their time.
+    // Two of the cases are slow.
     std::thread::scope(|scope| {
         for (script, wanted) in cases {
             scope.spawn(move || {
@@ -307,18 +307,18 @@ fn not_traced() {
 
 fn is_there(pid: u32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A zombie is gone for all that matters.
+    // A zombie counts as gone.
     !state.is_empty() && !state.contains(") Z ")
 }
 
-/// Reads that a device has completed (kernel documentation, ABI/stable/sysfs-block, `stat`).
+/// Returns the number of reads that a device has completed (kernel documentation, ABI/stable/sysfs-block, `stat`).
 fn reads_of(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_str().unwrap();
     let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
     text.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// An interrupt keeps what was traced, and no bpftrace outlives iogauge, however that ends.
+/// An interrupt keeps the trace so far, and no bpftrace outlives iogauge, however iogauge ends.
 #[test]
 fn bpftrace_ends_with_the_run() {
     let place = Place::new();
@@ -328,7 +328,7 @@ fn bpftrace_ends_with_the_run() {
     for signals in [&["INT"][..], &["KILL"], &["INT", "INT"], &["TERM"]] {
         let before = reads_of(&device.path);
         let run = place.start(&line);
-        // The load begins when the tracer is ready.
+        // The load starts when the tracer is ready.
         eventually(|| reads_of(&device.path) > before + 1000);
         let tracers = common::children(run.worker());
         assert_eq!(tracers.len(), 1, "{tracers:?}");
@@ -344,7 +344,7 @@ fn bpftrace_ends_with_the_run() {
     }
 }
 
-/// A job file that fio runs as it stands has no windows.
+/// A job file that fio runs has no measurement windows, so it cannot be traced.
 #[test]
 fn what_cannot_be_is_refused() {
     let place = Place::new();

@@ -1,5 +1,4 @@
-//! Data that is checked, on real files and devices: what is right is called right, and what is wrong
-//! is named with its place.
+//! Data verification on real files and devices: correct data is accepted, and wrong data is named with its place.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,7 +14,7 @@ use std::process::Command;
 const USAGE: i32 = 2;
 const REFUSED: i32 = 3;
 const WRONG: i32 = 4;
-/// Header of a test file, which no load touches.
+/// Size of a test file's header, which no load accesses.
 const BASE: u64 = 1 << 20;
 
 /// Runs a load on `t`, a file of 4 MiB.
@@ -27,7 +26,7 @@ fn verify(done: &Done) -> Value {
     done.json()["steps"][0]["verify"].clone()
 }
 
-/// Kinds and offsets of what was found.
+/// Returns the kinds and offsets of the findings.
 fn found(verify: &Value) -> Vec<(String, u64)> {
     let findings = verify["findings"].as_array().unwrap().iter();
     let found = findings.map(|finding| {
@@ -37,7 +36,7 @@ fn found(verify: &Value) -> Vec<(String, u64)> {
     found.collect()
 }
 
-/// A file whose bytes a test changes behind iogauge's back.
+/// A file that a test changes without iogauge's knowledge.
 struct Spoiler(File);
 
 impl Spoiler {
@@ -62,7 +61,7 @@ impl Spoiler {
         self.put(offset, &[byte[0] ^ 1 << bit]);
     }
 
-    /// The write that the header of a block is of.
+    /// Returns the number of the write in the header of a block.
     fn sequence(&self, offset: u64) -> u32 {
         let block = self.block(offset);
         u32::from_le_bytes([block[32], block[33], block[34], block[35]])
@@ -110,7 +109,7 @@ fn every_algorithm_reads_back_what_it_wrote() {
         assert_eq!((&verify["corrupted"], &verify["end"]), (&0.into(), &"complete".into()));
         let blocks = "verified 4 MiB (1,024 blocks, ";
         assert!(done.stderr.contains(blocks) && done.stderr.contains("all as written"), "{word}");
-        // What was read to check is in no other figure.
+        // The reads of the verification are in no other figure.
         assert!(done.json()["steps"][0]["read"].is_null());
     }
 }
@@ -126,7 +125,7 @@ fn every_engine_finds_its_own_data_right() {
         for direct in ["0", "1"] {
             let engine = format!("--ioengine={engine}");
             let direct = format!("--direct={direct}");
-            // Few blocks and many writes, so that some are under way at once.
+            // Few blocks and many writes, so that some writes of a block are outstanding together.
             let done = place.run(&[
                 "run",
                 "t",
@@ -144,7 +143,7 @@ fn every_engine_finds_its_own_data_right() {
             ]);
             let verify = verify(&done.ends(0));
             assert_eq!((&verify["corrupted"], &verify["end"]), (&0.into(), &"complete".into()));
-            // All that were written were read, beside what reads saw.
+            // The read-back covers all written blocks, and reads of the load are checked as well.
             let judged = verify["units"].as_u64().unwrap() + verify["unjudged"].as_u64().unwrap();
             assert!(judged > 256, "{engine}: {verify}");
         }
@@ -185,7 +184,7 @@ fn a_later_run_names_what_is_wrong() {
         assert_eq!(found(&verify), wanted, "{engine}");
         assert_eq!(verify["corrupted"], 5);
         let first = format!("offset {}, 4096 bytes: corrupt: bit 6 of byte 1000 is flipped", at(3));
-        // Lines are as long as the page is wide.
+        // Lines are wrapped at the width of the page.
         let text = done.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(&first), "{text}");
         let misplaced = format!("misplaced: belongs to offset {}", at(10));
@@ -203,11 +202,11 @@ fn a_later_run_names_what_is_wrong() {
     assert_eq!(found(&verify(&other.ends(WRONG))), [("other_format".to_owned(), BASE)]);
 }
 
-/// Blocks that go back to what they were between their last write and the reading back.
+/// Blocks that return to an earlier state between their last write and the read-back.
 #[test]
 fn lost_and_stale_writes_are_found_in_the_same_run() {
     let place = Place::new();
-    // Twice over 64 blocks, slowly enough to be met in between, and another job to wait for.
+    // Writes 64 blocks twice, slowly enough to change blocks in between. The read-back waits for the other job.
     let slow = "--job=rw=write size=256k io_size=512k rate_iops=100 verify=xxhash";
     let longer = "--job=rw=read offset=1m size=1m rate_iops=10 io_size=160k";
     let line = ["run", "t", "--size=4m", "--direct=0", slow, longer, "--json"];
@@ -227,7 +226,7 @@ fn lost_and_stale_writes_are_found_in_the_same_run() {
     assert_eq!(found(&verify)[0], ("stale".to_owned(), at(5)));
     let reason = &verify["findings"][0]["reason"];
     assert_eq!((&reason["sequence"], &reason["expected_sequence"]), (&1.into(), &2.into()));
-    // What stood there before the run, a prefill without header.
+    // The data before the run: a prefill without a header.
     assert_eq!(found(&verify)[1], ("no_header".to_owned(), at(60)));
     assert!(done.stderr.contains("stale: holds write 1"), "{}", done.stderr);
 }
@@ -239,7 +238,7 @@ fn what_was_written_is_read_again_without_writing() {
     if !direct_io(TEST, &place.work()) {
         return;
     }
-    // Neither every block nor only writes.
+    // The load does not write every block, and also reads.
     let load = [
         "--rw=randrw",
         "--number_ios=300",
@@ -254,7 +253,7 @@ fn what_was_written_is_read_again_without_writing() {
     assert!(verify(&only)["units"].as_u64().unwrap() > 200);
     assert!(only.json()["steps"][0]["write"].is_null());
     assert!(std::fs::read(place.work().join("t")).unwrap() == before);
-    // A file of another owner is only read.
+    // A foreign file may only be read.
     std::fs::copy(place.work().join("t"), place.work().join("copy")).unwrap();
     let line = ["run", "copy", "--rw=write", "--number_ios=1", "--verify=sha1"];
     place.run(&line).ends(REFUSED);
@@ -303,7 +302,7 @@ fn what_cannot_be_checked_is_refused() {
     }
 }
 
-/// Runs fio, which says 0 where all is well.
+/// Runs fio, which returns 0 if all data is correct.
 fn fio(directory: &Path, file: &str) -> Option<std::process::Output> {
     Command::new("fio").arg(file).current_dir(directory).output().ok()
 }
@@ -326,7 +325,7 @@ fn job_files_check_what_fio_checks() {
     let document = done.json();
     let units: Vec<_> =
         [0, 1, 2].map(|step| document["steps"][step]["verify"]["units"].clone()).into();
-    // Blocks of different sizes reach the size before they reach every place.
+    // With mixed block sizes, the job reaches its size before it has written every place.
     assert!((400..1024).contains(&units[0].as_u64().unwrap()), "{units:?}");
     assert_eq!(units[1..], [Value::from(0), 8192.into()]);
     let file = Spoiler::of(&place.work().join("ours"));

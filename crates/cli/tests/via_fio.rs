@@ -1,4 +1,4 @@
-//! Plans driven through real fio, and through programs that pretend to be fio.
+//! Plans run by real fio, and by programs that pretend to be fio.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Held by whoever measures a device's own rate: one load takes the processors from another.
+/// Held by a test that measures a device's own rate, because one load takes processor time from another.
 static MEASURING: Mutex<()> = Mutex::new(());
 
 const SMALL: [&str; 4] = ["--size=16m", "--direct=0", "--ramp_time=0", "-q"];
@@ -42,7 +42,7 @@ fn a_run_through_fio_is_a_run_like_any_other() {
     let text = place.run(&["history", "show"]).ends(0).stdout;
     assert!(text.contains(&format!("via {version}")) && text.contains("Little's law"), "{text}");
     place.run(&["history", "show", "--format=fio-json"]).ends(0);
-    // Other loads: mixed, with threads for depth and flushes; jobs apart; a number of I/Os.
+    // Other workloads: mixed, with threads for the queue depth and flushes; separate jobs; a number of I/Os.
     let mixed = ["--rw=randrw", "--ioengine=psync", "--iodepth=3", "--fsync=16", "--runtime=500ms"];
     let mixed = run(&place, "fio", &[&mixed[..], &["--json"]].concat()).ends(0).json();
     for direction in ["read", "write", "sync"] {
@@ -55,7 +55,7 @@ fn a_run_through_fio_is_a_run_like_any_other() {
     let counted = ["--number_ios=30000", "--numjobs=3", "--runtime=60", "--json"];
     let counted = run(&place, "fio", &counted).ends(0).json();
     assert_eq!(counted["steps"][0]["read"]["ios"], 30_000);
-    // What fio wrote lies behind the mark by which iogauge knows its file.
+    // fio wrote only after the header by which iogauge recognizes its file.
     let alone = ["run", ".", "--rw=write", "--runtime=50ms", "--json"];
     let alone = place.run(&[&alone[..], &SMALL].concat()).ends(0).json();
     assert!(alone["via"].is_null() && !codes(&alone).contains(&"via-fio".to_owned()));
@@ -112,7 +112,7 @@ fn what_is_no_fio_is_told_in_a_line() {
 fn figures_are_the_last_document_and_errors_are_counted() {
     let place = Place::new();
     let documents = [
-        // The ramp time's, then counted anew.
+        // The figures of the ramp. fio then counts from zero.
         "{\n  \"jobs\" : [\n    { \"jobname\" : \"a\", \"read\" : { \"io_bytes\" : 4096, \"total_ios\" \
          : 1, \"runtime\" : 900 } }\n  ]\n}\n"
             .to_owned(),
@@ -131,7 +131,7 @@ fn figures_are_the_last_document_and_errors_are_counted() {
         (&read["service_ns"]["min"], &read["service_ns"]["max"]),
         (&900_000.into(), &1_100_000.into())
     );
-    // A thousand times a millisecond in a second.
+    // A thousand I/Os of a millisecond in a second.
     assert!((number(&step["depth_achieved"]) - 1.0).abs() < 1e-9);
     assert!(codes(&done).contains(&"io-errors".to_owned()));
     assert_eq!(done["via"]["version"], "fio-3.99");
@@ -159,14 +159,14 @@ fn an_interrupt_keeps_the_result_and_leaves_no_fio_behind() {
     assert_eq!(done["interrupted"], true);
     assert!(number(&done["steps"][0]["read"]["ios"]) > 0.0);
     assert_eq!(running(&own), [0; 0]);
-    // Nor does one that cannot clean up.
+    // A run that cannot clean up leaves no fio behind either.
     let started = place.start(&line);
     eventually(|| computed(&running(&own)) > half);
     started.signal("KILL");
     eventually(|| running(&own).is_empty());
 }
 
-/// Processes that run a program.
+/// Returns the processes that run a program.
 fn running(program: &Path) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -206,9 +206,9 @@ fn a_search_through_fio_finds_the_depth_of_the_device() {
         "--json",
     ];
     let mut answers = Vec::new();
-    // By Little's law 20 I/Os outstanding take 10 ms. The throttle hands out a tenth of a second's I/Os
-    // at once, so that short windows tell little; and a machine busy with something else may keep
-    // fio from taking its share: one of several searches has to be right.
+    // By Little's law, 20 outstanding I/Os take 10 ms. The throttle releases the I/Os of a tenth of a second at once,
+    // so short windows are imprecise. On a busy machine, fio may not use its full share. One of several searches must
+    // be correct.
     loop {
         let found = place.run(&line).ends(0).json();
         assert_one_answer(&place, &found);
@@ -237,7 +237,7 @@ fn crosschecks_agree_with_fio_and_differ_from_a_liar() {
     let target = device.path.to_str().unwrap();
     let line = ["crosscheck", target, "--iodepth=16", "--rounds=3", "--runtime=2s", "--json"];
     let mut said = Vec::new();
-    // The throttle lets I/Os go in bursts: percentiles may need more rounds than there is time for.
+    // The throttle releases I/Os in bursts, so percentiles may need more rounds than the time allows.
     loop {
         let done = place.run(&[&line[..], &["--tolerance=10%"]].concat());
         let document = done.json();
@@ -302,7 +302,7 @@ fn job_files_run_through_fio() {
         return;
     }
     let place = Place::new();
-    // An engine, block sizes and a verification that iogauge lacks.
+    // An engine that iogauge lacks, and a range of block sizes.
     let text = "[global]\nioengine=splice\nsize=1m\nfilename=data\n[w]\nrw=write\nbsrange=4k-16k\n\
                 [r]\nstonewall\nrw=read\nbs=8k\n";
     job_file(&place, text);
@@ -313,11 +313,11 @@ fn job_files_run_through_fio() {
     assert_eq!(steps[1]["read"]["ios"], 128);
     assert_eq!(steps[1]["fio"]["engine"], "splice");
     assert!(done["via"]["version"].as_str().unwrap().starts_with("fio-"));
-    // The file is one that iogauge made, and knows again.
+    // iogauge made the file and recognizes it.
     place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
     let fio_json = ["run", "a.fio", "--via", "fio", "--overwrite-file", "--output-format=json"];
     place.run(&fio_json).ends(2);
-    // The same refuses what would do harm.
+    // The same job on a foreign file is refused.
     std::fs::write(place.work().join("foreign"), vec![7; 1 << 20]).unwrap();
     job_file(&place, &text.replace("filename=data", "filename=foreign"));
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
@@ -337,10 +337,10 @@ fn job_files_run_through_fio() {
     );
     place.run(&["prepare", "marked", "--size=2m", "-q"]).ends(0);
     job_file(&place, "[a]\nrw=write\nsize=1m\nfilename=marked\nunlink=1\n");
-    // The mark by which iogauge knows the file lies before what the job writes: it is removed as asked.
+    // The job writes after the header by which iogauge recognizes the file, so the file is removed as requested.
     let done = place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
     assert!(!place.names().contains(&"marked".to_owned()), "{:?} {}", place.names(), done.stderr);
-    // fio would write a file anew that is smaller than its job wants, though the job only reads.
+    // fio would recreate a file that is smaller than its job needs, although the job only reads.
     std::fs::write(place.work().join("precious"), vec![7; 4096]).unwrap();
     job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=precious\n");
     assert_ne!(place.run(&["run", "a.fio", "--via", "fio"]).code, Some(0));
@@ -353,8 +353,8 @@ fn a_search_decides_the_depth_of_a_job_file() {
         return;
     }
     let place = Place::new();
-    // A rate that a busy machine gives, too: a file that comes to another level during the search
-    // has only the points after that on its curve.
+    // A rate that a busy machine achieves, too. If the file has a performance shift during the search, the curve has
+    // only the points after it.
     job_file(
         &place,
         "[a]\nioengine=posixaio\nrw=randread\nsize=4m\nfilename=data\nruntime=1\niodepth=9\n\
@@ -371,7 +371,7 @@ fn a_search_decides_the_depth_of_a_job_file() {
         "-q",
     ];
     let done = place.run(&[&line[..], &["--json"]].concat());
-    // A search beside other work may not be sure of its answer.
+    // Beside other load, a search may be undecided.
     assert!([Some(0), Some(7)].contains(&done.code), "{done:?}");
     let found = done.json();
     let queue_depths: Vec<u64> =
@@ -418,7 +418,7 @@ fn names_and_logs_are_the_users() {
         assert!(logs.contains(&log.to_owned()), "{log}: {logs:?}");
     }
     assert_eq!(place.names(), ["a.fio", "f", "logs", "my job.0.0", "my job.1.0"]);
-    // A log takes nobody's place.
+    // A log does not replace an existing file.
     let before = std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap();
     let refused = place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(3);
     assert!(
@@ -427,7 +427,7 @@ fn names_and_logs_are_the_users() {
         refused.stderr
     );
     assert_eq!(std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap(), before);
-    // fio's own words have the user's names in them.
+    // fio's own messages contain the user's names.
     job_file(&place, "[my job]\nsize=1m\nfilename=f\nrw=read\nbs=2m\n");
     let wrong = place.run(&["run", "a.fio", "--via", "fio", "-q"]);
     assert_ne!(wrong.code, Some(0));
@@ -456,7 +456,7 @@ fn names_mean_nothing_to_fio() {
         assert_eq!(std::fs::read(&precious).unwrap(), vec![7; 1 << 20], "{name}");
         assert!(place.names().contains(&name.to_owned()), "{name}: {:?}", place.names());
     }
-    // The other commands go the same way.
+    // The other commands treat names in the same way.
     let target = "./precious#1";
     let find = ["find", target, "--budget=2s", "--max-starvation=100%", "--max-depth=2"];
     place.run(&[&find[..], &fast[..]].concat()).ends(0);
@@ -486,7 +486,7 @@ fn a_fio_that_stops_or_dies_leaves_what_it_measured() {
     }
 }
 
-/// Silence is not the only way not to end.
+/// A program may also report forever instead of falling silent.
 #[test]
 fn a_fio_that_goes_on_for_ever_is_ended() {
     let place = Place::new();

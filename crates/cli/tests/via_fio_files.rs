@@ -1,4 +1,4 @@
-//! Files, logs and directories of what fio does for iogauge: which are made, and which are not.
+//! Files, logs and directories of fio's runs for iogauge: which are made, and which are not.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A value for `--via`: a program that reports 50 reads, and then runs a script.
+/// Returns a value for `--via`: a program that reports 50 reads and then runs a script.
 fn fake_that_read(place: &Place, script: &str) -> String {
     fake(place, &format!("cat <<'END'\n{}END\n{script}", document(50, 100, "")))
 }
 
-/// Where a place's commands make their temporary files.
+/// Returns the directory for temporary files of a place's commands.
 fn temporary(place: &Place) -> PathBuf {
     let directory = place.work().join("tmp");
     std::fs::create_dir_all(&directory).unwrap();
@@ -27,7 +27,8 @@ fn bytes(document: &Value) -> u64 {
     ["read", "write"].iter().filter_map(|direction| step[direction]["bytes"].as_u64()).sum()
 }
 
-/// fio makes a file anew that is shorter than it wants, which it is not let do.
+/// fio recreates a file that is shorter than its job needs. It is not allowed to, so each file must have the right
+/// size.
 #[test]
 fn files_have_the_sizes_that_fio_wants() {
     if !fio("files_have_the_sizes_that_fio_wants") {
@@ -55,7 +56,7 @@ fn files_have_the_sizes_that_fio_wants() {
     place.run(&[&typed[..], &["--runtime=200ms", "--ramp_time=0"]].concat()).ends(0);
 }
 
-/// What a reason says is right, is.
+/// The alternative to a refused option works.
 #[test]
 fn ways_out_of_refused_options_work() {
     if !fio("ways_out_of_refused_options_work") {
@@ -103,7 +104,7 @@ fn no_file_is_made_among_devices() {
         assert!(told.contains("no such device") && told.contains("hint: "), "{told}");
         assert!(!Path::new(&name).exists(), "{line:?}");
     }
-    // What is mounted there is another place.
+    // A file system that is mounted below /dev may be used.
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         return skip(TEST, "there is no /dev/shm");
@@ -120,7 +121,7 @@ fn no_file_is_made_among_devices() {
     job_file(&place, &format!("{text}write_bw_log={}\n", prefix.display()));
     place.run(&["run", "a.fio", "-q", "--via=fio"]).ends(0);
     assert_eq!(names(memory.path()), ["f", "log_bw.1.log"]);
-    // A log's name is only its beginning: none goes to /dev/null.
+    // The option gives only the beginning of a log's name, so no log goes to /dev/null.
     let before = names(Path::new("/dev"));
     job_file(&place, "[a]\nfilename=f\nsize=1m\nwrite_bw_log=/dev/null\n");
     let told = place.run(&["run", "a.fio", "-q", "--via=fio"]).ends(3).stderr;
@@ -175,7 +176,7 @@ fn the_next_run_removes_what_a_killed_one_left() {
     let begun = |name: &String| temporary.join(name).join("begun").exists();
     eventually(|| names(&temporary).iter().any(begun));
     let left = names(&temporary).into_iter().find(begun).unwrap();
-    // Of a run under way nothing is removed.
+    // Nothing of a running run is removed.
     let quick = fake_that_read(&place, "");
     let done = common::Done::from(start(&quick).wait_with_output().unwrap());
     assert!(temporary.join(&left).join("begun").exists(), "{}", done.stderr);
@@ -190,7 +191,7 @@ fn the_next_run_removes_what_a_killed_one_left() {
     assert!(precious.join("precious").exists());
 }
 
-/// What calls itself fio may be any program, and is asked for its version before anything else.
+/// Any program may call itself fio. It is asked for its version before anything else.
 #[test]
 fn a_program_asked_for_its_version_writes_nothing() {
     const TEST: &str = "a_program_asked_for_its_version_writes_nothing";
@@ -213,13 +214,13 @@ fn a_program_asked_for_its_version_writes_nothing() {
     for line in [&["run", ".", "--via=fio"][..], &["crosscheck", "."]] {
         let output = place.command(&[line, &small].concat()).env("PATH", &path).output().unwrap();
         assert!(!output.status.success());
-        // It was this one that was asked.
+        // This program was asked for its version.
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(told.contains("fio-3.99"), "{told}");
         assert_eq!(std::fs::read_to_string(&canary).unwrap(), "alive", "{line:?}");
         assert!(!place.names().contains(&"canary.new".to_owned()), "{line:?}");
     }
-    // Left to itself it does all that.
+    // Without protection, the program does all of that.
     Command::new(fake).output().unwrap();
     assert!(!canary.exists() && place.names().contains(&"canary.new".to_owned()));
 }

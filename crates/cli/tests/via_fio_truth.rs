@@ -1,4 +1,4 @@
-//! Runs through fio whose figures could be other than those of the storage: each has a caveat or is refused.
+//! Runs through fio whose figures may differ from those of the storage: each has a caveat or is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -23,7 +23,7 @@ fn run_job(place: &Place, options: &str) -> Done {
     place.run(&[&["run", "a.fio"][..], &VIA].concat())
 }
 
-/// A file of data that repeats nowhere.
+/// Makes a file whose data does not repeat.
 fn noise(place: &Place, name: &str, size_bytes: u64) {
     let path = place.work().join(name);
     File::create(&path).unwrap();
@@ -88,7 +88,7 @@ fn what_measures_nothing_or_takes_too_much_is_refused() {
         assert!(done.stderr.contains(word), "{options}: {}", done.stderr);
         crate::common::assert_one_message(&done.stderr);
     }
-    // As without fio.
+    // The errors are the same as without fio.
     let deep = ["run", "data", "--bs=1m", "--iodepth=60000", "--runtime=100ms", "-q"];
     let threads = ["run", "data", "--ioengine=psync", "--iodepth=60000", "--runtime=100ms", "-q"];
     for line in [deep, threads] {
@@ -97,13 +97,13 @@ fn what_measures_nothing_or_takes_too_much_is_refused() {
         assert_ne!(alone.code, Some(0));
         assert_eq!((alone.code, alone.stderr), (through.code, through.stderr));
     }
-    // One at a time, whatever is asked.
+    // The queue depth is 1, whatever the job requests.
     let done = run_job(&place, "ioengine=psync\niodepth=600\nnumber_ios=2000\n").ends(0).json();
     assert_eq!(done["steps"][0]["depth"], 1);
     assert!(!done["steps"][0]["label"].as_str().unwrap().contains("600"), "{done}");
 }
 
-/// A file that becomes shorter once fio has read for a while.
+/// Truncates the file of a run after fio has read for a while. Returns the run's document.
 fn cut_short(place: &Place, line: &[&str]) -> Value {
     noise(place, "data", 16 * MIB);
     let started = place.start(&[line, &VIA].concat());
@@ -127,7 +127,7 @@ fn reads_that_move_nothing_are_errors() {
         let read = &document["steps"][0]["read"];
         let count = |name: &str| read[name].as_u64().unwrap();
         assert!(count("errors") >= 1000, "{read}");
-        // Those that moved something; fio takes bytes and I/Os of a running job a moment apart.
+        // Only reads that moved data count. fio samples the bytes and the I/Os of a running job a moment apart.
         assert_eq!(count("ios") > 0, any, "{document}");
         assert!(count("bytes") / 4096 * 2 >= count("ios"), "{read}");
         assert_eq!(read["service_ns"]["n"], read["ios"]);
@@ -156,14 +156,14 @@ fn errors_of_the_ramp_are_told() {
     }
 }
 
-/// Processes that fio is, of a command.
+/// Returns the fio processes of a command.
 fn fio_of(command: u32) -> Vec<u32> {
     let below = children(command);
     let all = below.iter().flat_map(|pid| fio_of(*pid)).chain(below.iter().copied());
     let is_fio = |pid: &u32| {
         let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         let place = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-        // Not the one that is asked for its version.
+        // This leaves out the fio that is asked for its version.
         comm.trim() == "fio" && place.to_string_lossy().contains("iogauge-fio-")
     };
     all.filter(is_fio).collect()
@@ -200,7 +200,7 @@ fn stops_are_told() {
             assert!(said.starts_with("iogauge or fio was paused"), "{said}");
             let step = &done["steps"][0];
             if line[1] == "data" {
-                // The stop is in no latency, and not in the time.
+                // The stop is in no latency, and not in the measured time.
                 let max = step["read"]["service_ns"]["max"].as_f64().unwrap();
                 assert!(max < 1.5e9, "{with_iogauge}: {max}");
                 let seconds = step["seconds"].as_f64().unwrap();
@@ -221,14 +221,14 @@ fn logs_leave_their_file_system_its_reserve() {
     std::fs::create_dir(place.work().join("logs")).unwrap();
     let memory = Mount::new(&["-t", "tmpfs", "-o", "size=16m", "none"]);
     let memory = or_skip!("logs_leave_their_file_system_its_reserve", memory);
-    // Each entry takes a line, and lies in memory until the job has ended.
+    // Each entry is a line, and stays in memory until the job has ended.
     job(&place, "ioengine=null\nsize=1g\ntime_based\nruntime=1\nwrite_lat_log=logs/x\n");
     let mut command = place.command(&[&["run", "a.fio"][..], &VIA].concat());
     let done: Done = command.env("TMPDIR", &memory.point).output().unwrap().into();
     let done = done.ends(1);
     assert!(done.stderr.contains("fio was ended while it wrote its logs"), "{}", done.stderr);
     assert!(number(&done.json()["steps"][0]["read"]["ios"]) > 0.0);
-    // Where there is room, they are whole.
+    // With enough space, the logs are complete.
     job(&place, "ioengine=null\nsize=1g\nnumber_ios=1000\nwrite_bw_log=logs/y\n");
     let mut command = place.command(&[&["run", "a.fio"][..], &VIA].concat());
     let done: Done = command.env("TMPDIR", &memory.point).output().unwrap().into();

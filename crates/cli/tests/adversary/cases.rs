@@ -1,4 +1,4 @@
-//! The cases: each way to a file that a job file has, by each engine and place where it can stand.
+//! The cases: every way in which a job file can name a file, combined with engines and places in the job file.
 
 /// What a case tries to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,21 +9,21 @@ pub enum Reach {
     Directory,
     /// A loop device.
     Device,
-    /// One with a file system that is mounted.
+    /// A loop device with a mounted file system.
     Mounted,
 }
 
-/// A case. In its texts `@` stands for what it must not touch.
+/// A case. In its texts, `@` stands for the path that it must not touch.
 pub struct Case {
     pub name: String,
     pub reach: Reach,
     pub job: String,
     /// Names and contents of files beside the job file.
     pub files: Vec<(String, String)>,
-    /// Names of symbolic links there, and where they lead.
+    /// Names and destinations of symbolic links beside the job file.
     pub links: Vec<(String, String)>,
     pub variables: Vec<(String, String)>,
-    /// A name to be given as TARGET as well.
+    /// A name that is also passed as TARGET.
     pub target: Option<String>,
 }
 
@@ -31,11 +31,11 @@ const ALL: [Reach; 4] = [Reach::File, Reach::Directory, Reach::Device, Reach::Mo
 const FILES: [Reach; 2] = [Reach::File, Reach::Directory];
 const DEVICES: [Reach; 2] = [Reach::Device, Reach::Mounted];
 
-/// A job on a file of its own, small enough to end at once.
+/// A job on its own file, small enough to end at once.
 const OWN: &str = "rw=randwrite\nsize=64k\noffset=%OFFSET\nbs=4k\nnumber_ios=16\n";
 const READS: &str = "rw=read\nsize=64k\nbs=4k\nnumber_ios=16\n";
 
-/// Engines and ways to make workers, drawn for each case.
+/// Engines and ways to create workers. Each case gets one at random.
 const NOISE: &[&str] = &[
     "",
     "thread\n",
@@ -48,7 +48,7 @@ const NOISE: &[&str] = &[
     "refill_buffers\nrandrepeat=0\n",
 ];
 
-/// Draws that are the same in every run (xorshift).
+/// A random number generator with the same sequence in every run (xorshift).
 struct Draws(u64);
 
 impl Draws {
@@ -60,14 +60,13 @@ impl Draws {
     }
 }
 
-/// The cases gathered.
 struct Gathered {
     cases: Vec<Case>,
     draws: Draws,
 }
 
 impl Gathered {
-    /// A job file, which stands as it is.
+    /// Adds a case with an unchanged job file.
     fn plain(&mut self, name: &str, reach: Reach, job: &str) -> &mut Case {
         let number = self.cases.len();
         self.cases.push(Case {
@@ -82,13 +81,13 @@ impl Gathered {
         self.cases.last_mut().unwrap()
     }
 
-    /// A job file with what is drawn: `%NOISE` stands where that fits.
+    /// Adds a case and replaces `%NOISE` in its job file with a random entry of [`NOISE`].
     fn drawn(&mut self, name: &str, reach: Reach, job: &str) -> &mut Case {
         let noise = NOISE[self.draws.below(NOISE.len())];
         self.plain(name, reach, &job.replace("%NOISE", noise))
     }
 
-    /// Lines that belong to a job, at each place where they may stand.
+    /// Adds cases with these job options at each place where a job file may have them.
     fn placed(&mut self, name: &str, reaches: &[Reach], base: &str, lines: &str) {
         for reach in reaches {
             let job = format!("[own]\n%NOISE{base}filename=own\n{lines}\n");
@@ -109,7 +108,7 @@ impl Gathered {
     }
 }
 
-/// All of them, the same in every run.
+/// Returns all cases, the same in every run.
 pub fn all() -> Vec<Case> {
     let mut all = Gathered { cases: Vec::new(), draws: Draws(0x9e37_79b9_7f4a_7c15) };
     several_names(&mut all);
@@ -149,7 +148,7 @@ fn several_names(all: &mut Gathered) {
     }
 }
 
-/// Options that name another file to be written.
+/// Options that name another file to write.
 fn files_beside(all: &mut Gathered) {
     for option in ["mem=mmap:@", "mem=mmapshared:@", "iomem=mmapshared:@"] {
         all.placed(option, &FILES, READS, option);
@@ -159,7 +158,7 @@ fn files_beside(all: &mut Gathered) {
     }
     for option in ["write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"] {
         let lines = format!("{option}=%CAGE/keep\nlog_avg_msec=1\nlog_hist_msec=1\nper_job_logs=0");
-        // A log beside a foreign file is what was asked for; one in its place is not.
+        // A log beside a foreign file is what the job asks for. A log in its place is not.
         for name in ["_bw.log", "_lat.log", "_iops.log", "_clat_hist.log", "_clat.log"] {
             let lines = lines.replace("%CAGE/keep", "canary");
             let job = format!("[own]\n%NOISE{READS}filename=own\n{lines}\n");
@@ -178,7 +177,7 @@ fn files_beside(all: &mut Gathered) {
     }
 }
 
-/// Commands.
+/// Options, engines and expressions that run commands.
 fn commands(all: &mut Gathered) {
     for option in ["exec_prerun", "exec_postrun"] {
         all.placed(option, &FILES, READS, &format!("{option}=rm @"));
@@ -192,7 +191,7 @@ fn commands(all: &mut Gathered) {
     }
 }
 
-/// Options that remove, cut or make anew the file of the job.
+/// Options that remove, truncate or create the file of the job.
 fn the_file_itself(all: &mut Gathered) {
     for reach in FILES {
         for lines in ["unlink=1\n", "unlink_each_loop=1\nloops=2\n"] {
@@ -215,7 +214,7 @@ fn the_file_itself(all: &mut Gathered) {
     }
 }
 
-/// Engines that do something else to files.
+/// Engines that do other things to files.
 fn engines(all: &mut Gathered) {
     for reach in FILES {
         for engine in ["filedelete", "filecreate", "falloc", "ftruncate", "e4defrag", "mtd"] {
@@ -232,7 +231,7 @@ fn engines(all: &mut Gathered) {
     }
 }
 
-/// Names that fio reads in another way, and links.
+/// Names that fio parses in a different way, and links.
 fn names(all: &mut Gathered) {
     for reach in ALL {
         for (name, cut) in [("link#x", "link"), ("link;x", "link"), ("link:x", "link")] {

@@ -3,7 +3,7 @@
 use crate::common::{Place, skip};
 use std::process::Command;
 
-/// Jobs of 32 I/Os, one in each line, each in a file with all others of its engine.
+/// Jobs of 32 I/Os, one a line. All jobs run in one job file per engine.
 const JOBS: &[&str] = &[
     "rw=read",
     "rw=randread",
@@ -80,7 +80,7 @@ fn jobs_that_verify_or_have_no_file_run_as_they_did() {
         std::fs::write(place.work().join("a.fio"), text).unwrap();
         let done = place.run(&["run", "a.fio", "--via", "fio", "--json", "-q"]).ends(0).json();
         assert!(done["steps"][0][direction]["ios"].as_u64() > Some(0), "{text}: {done}");
-        // fio leaves what it keeps of a verification to itself.
+        // fio leaves no state of a verification in the working directory.
         assert!(!place.names().iter().any(|name| name.ends_with(".state")), "{:?}", place.names());
     }
 }

@@ -1,8 +1,8 @@
-//! Job files and names made to reach what they must not: a foreign file, a foreign directory, a loop
-//! device, and one that is mounted.
+//! Job files and names made to reach what they must not: a foreign file, a foreign directory, a loop device and a
+//! mounted one.
 //!
-//! Each case runs with both protections off, which is plain fio on the file as it stands; with the
-//! guards and the rewritten job file alone; with the kernel's hold alone; and through the binary.
+//! Each case runs unprotected (plain fio on the original job file), with the guards and the rewritten job file alone,
+//! with the kernel's protection alone, and through the binary.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cases;
@@ -29,22 +29,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use world::{Disk, Stage, World};
 
-/// Fewer than this harm a canary where nothing protects it: then the cases would show nothing.
+/// A minimum for the cases that do harm when nothing protects the canaries. With fewer, the test would prove nothing.
 const LEAST_HARM: usize = 100;
-/// Cases at a time.
+/// Number of cases that run at the same time.
 const AT_A_TIME: usize = 2;
-/// A run of fio that takes longer is ended.
+/// A run of fio that takes longer is killed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One way to run a case. Returns once all of it has ended.
+/// One way to run a case. Returns when all its processes have ended.
 type Way = fn(&World, &Case);
 
-/// Plain fio on the job file as it stands.
+/// Runs plain fio on the original job file.
 fn nothing_protects(world: &World, case: &Case) {
     end(plain_fio(world, case));
 }
 
-/// iogauge reads, judges and rewrites; nothing holds fio.
+/// Lets iogauge read, judge and rewrite the job file, then runs fio unconfined.
 fn guards_alone(world: &World, case: &Case) {
     let Ok(jobs) = FioJobs::read(&world.job_file(), &Disk::new(&case.variables)) else { return };
     let Ok(mut judged) = via::judge("adversary", jobs, false, false) else { return };
@@ -55,11 +55,11 @@ fn guards_alone(world: &World, case: &Case) {
     }
     let Ok((text, handed)) = judged.for_fio() else { return };
     let fio = FioBinary::find(Path::new("fio")).unwrap();
-    // That fio fails is no harm.
+    // A failure of fio does no harm.
     let _ = via::run_file(&judged.rig, &fio, text, handed.held_by_guards_alone(), watch);
 }
 
-/// Plain fio on the job file as it stands, held to its own directory.
+/// Runs plain fio on the original job file, confined to its own directory.
 fn kernel_alone(world: &World, case: &Case) {
     let mut command = plain_fio(world, case);
     let own = File::open(world.own()).unwrap();
@@ -67,7 +67,7 @@ fn kernel_alone(world: &World, case: &Case) {
     end(command);
 }
 
-/// The binary, with the job file or the name.
+/// Runs the binary, with the job file and with the name if there is one.
 fn binary(world: &World, case: &Case) {
     let job = world.job_file();
     let mut lines = vec![vec!["run", job.to_str().unwrap(), "--via", "fio", "-q"]];
@@ -94,7 +94,7 @@ fn plain_fio(world: &World, case: &Case) -> Command {
     command
 }
 
-/// Lets a command end; its exit code, unless it was ended.
+/// Waits for a command to end. Returns its exit code, or `None` if it was killed.
 fn end(mut command: Command) -> Option<i32> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
@@ -112,18 +112,18 @@ fn end(mut command: Command) -> Option<i32> {
     }
 }
 
-/// Runs all cases in one way; the names of those that did harm.
+/// Runs all cases in one way. Returns the names of those that did harm.
 fn harm(stages: &[Stage], cases: &[Case], way: Way) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let harmed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for stage in stages {
             scope.spawn(|| {
-                // SAFETY: of what threads share, this one gets a working directory of its own alone.
+                // SAFETY: of the state that threads share, only the working directory of this one becomes separate.
                 unsafe { unshare_unsafe(UnshareFlags::FS) }.unwrap();
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let world = World::new(stage, case);
-                    // Names that are relative lead to the stage in every way.
+                    // In every way to run a case, relative names lead to the stage.
                     std::env::set_current_dir(world.own()).unwrap();
                     way(&world, case);
                     if let Some(what) = world.harm() {

@@ -1,4 +1,4 @@
-//! What a case must not touch, and how it shows where it did.
+//! What a case must not touch, and how a change to it is found.
 
 use crate::cases::{Case, Reach};
 use iogauge_fio::job::Source;
@@ -8,12 +8,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Where on a device a case writes, and how much of it is looked at.
+/// Where on a device a case writes, and how many bytes are checked there.
 const DEVICE_OFFSET: u64 = 12 * MIB;
 const DEVICE_BYTES: usize = 1 << 20;
 const CANARY_BYTES: usize = 64 << 10;
 
-/// Devices that several cases use one after the other.
+/// Devices that cases use in turn.
 pub struct Stage {
     device: Loop,
     mounted: Loop,
@@ -25,7 +25,7 @@ impl Stage {
     pub fn new() -> Result<Self, String> {
         let device = Loop::new(32 * MIB)?;
         let mounted = Loop::new(32 * MIB)?;
-        // Without a journal and tables yet to be written the kernel writes nothing where cases do.
+        // Without a journal and lazy table initialization, the kernel does not write where the cases do.
         let plain = ["-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0"];
         run("mkfs.ext4", &[&plain[..], &[mounted.path.to_str().unwrap()]].concat())?;
         let mount = Mount::of(&mounted.path)?;
@@ -35,7 +35,7 @@ impl Stage {
     }
 }
 
-/// A place for one case.
+/// The files and directories of one case.
 pub struct World {
     dir: TempDir,
     device: PathBuf,
@@ -70,7 +70,8 @@ impl World {
         world
     }
 
-    /// `@` is what the case must not touch, `%OFFSET` where it writes there.
+    /// Replaces `@` with the path that the case must not touch, `%OFFSET` with the offset where it writes there, and
+    /// the other placeholders.
     fn filled_in(&self, text: &str, reach: Reach) -> String {
         let (path, offset) = match reach {
             Reach::File => (self.canary(), 0),
@@ -106,7 +107,7 @@ impl World {
         self.dir.path().join("cage")
     }
 
-    /// What was harmed, if anything.
+    /// Returns what was harmed, if anything.
     pub fn harm(&self) -> Option<String> {
         let same = |path: &Path, byte: u8| {
             fs::read(path).is_ok_and(|found| found == vec![byte; CANARY_BYTES])
@@ -133,7 +134,7 @@ impl World {
     }
 }
 
-/// Files and environment behind a job file, as the binary has them.
+/// The files and the environment that a job file can use, as the binary provides them.
 pub struct Disk<'a> {
     variables: &'a [(String, String)],
 }

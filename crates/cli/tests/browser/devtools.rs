@@ -1,4 +1,4 @@
-//! A headless Chromium, led through its DevTools protocol over a pipe: JSON, each message closed by a zero byte
+//! A headless Chromium, controlled by its DevTools protocol over a pipe: JSON messages, each terminated by a zero byte
 //! (<https://chromedevtools.github.io/devtools-protocol/>).
 
 use serde_json::{Value, json};
@@ -28,12 +28,12 @@ const FLAGS: [&str; 9] = [
 /// The browser reads descriptor 3 and writes descriptor 4, which are the pipes of this process.
 const ON_PIPES: &str = r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;
 
-/// A browser with one page. It ends with the value.
+/// A browser with one page. It is killed on drop.
 pub struct Browser {
     process: Child,
     orders: ChildStdin,
     messages: Receiver<Value>,
-    /// What came while an answer was waited for.
+    /// Events that arrived while a call waited for its answer.
     events: VecDeque<Value>,
     session: Value,
     last_id: u64,
@@ -48,7 +48,7 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// Starts it with a profile of its own.
+    /// Starts a browser with its own profile.
     pub fn start(program: &Path) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let mut process = Command::new("sh")
@@ -88,7 +88,7 @@ impl Browser {
         browser
     }
 
-    /// Gives an order and waits for its answer.
+    /// Calls a method and waits for its answer.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let mut order = json!({ "id": self.last_id, "method": method, "params": params });
@@ -122,7 +122,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression in the page.
+    /// Returns the value of an expression in the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -131,28 +131,28 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// A viewport of this size.
+    /// Sets the size of the viewport.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// What the page is shown on, `screen` or `print`, and whether in dark colours.
+    /// Sets the medium, `screen` or `print`, and the colour scheme.
     pub fn media(&mut self, media: &str, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "media": media, "features": features }));
     }
 
-    /// The pointer at a place of the viewport: `mouseMoved`, `mousePressed`, `mouseReleased`.
+    /// Sends a pointer event at a place of the viewport: `mouseMoved`, `mousePressed` or `mouseReleased`.
     pub fn pointer(&mut self, kind: &str, [x, y]: [f64; 2]) {
         let button = if kind == "mouseMoved" { "none" } else { "left" };
         let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
         self.call("Input.dispatchMouseEvent", event);
     }
 
-    /// What the page has complained of since it was opened.
+    /// Returns the errors and warnings of the page since it was opened.
     pub fn complaints(&mut self) -> Vec<String> {
         let complains = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => true,

@@ -1,4 +1,4 @@
-//! A report in a browser: nothing overflows, everything can be read, and what is promised under the pointer comes.
+//! A report in a browser: nothing overflows, everything is legible, and every area has its tooltip.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 const CHECKS: &str = include_str!("checks.js");
 /// A telephone and a wide screen.
 const WIDTHS: [u32; 2] = [360, 1600];
-/// A sheet of A4 within margins of a centimetre, at 96 pixels per inch.
+/// A sheet of A4 with margins of a centimetre, at 96 pixels per inch.
 const SHEET: [u32; 2] = [718, 1046];
 
-/// Debian's browser, or another one's name for it.
+/// Returns Debian's browser, or one with another name.
 fn chromium() -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -24,7 +24,7 @@ fn chromium() -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-/// One report of runs of all kinds.
+/// Makes one report of runs of all kinds.
 fn report(place: &Place) -> PathBuf {
     let runs: [&[&str]; 7] = [
         &["find", "sim:array"],
@@ -45,13 +45,13 @@ fn report(place: &Place) -> PathBuf {
     file
 }
 
-/// What a check finds wrong in the page as it is now.
+/// Returns the faults that a check finds in the current page.
 fn faults(browser: &mut Browser, expression: &str) -> Vec<String> {
     let found = browser.evaluate(&format!("{CHECKS};checks.{expression}"));
     serde_json::from_value(found).unwrap()
 }
 
-/// Moves the pointer over each area: what is told has to be what the area says of this place.
+/// Moves the pointer over each area. The tooltip must be the one that the area has for this place.
 fn hover(browser: &mut Browser) -> Vec<String> {
     let mut faults = Vec::new();
     let areas = browser.evaluate(&format!("{CHECKS};checks.areas()"));
@@ -86,7 +86,7 @@ fn hover(browser: &mut Browser) -> Vec<String> {
     faults
 }
 
-/// The page on screens: both widths, both themes.
+/// Checks the page on screens of both widths and in both themes.
 fn on_screens(browser: &mut Browser, page: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for width in WIDTHS {
@@ -108,7 +108,7 @@ fn on_screens(browser: &mut Browser, page: &Path) -> Vec<String> {
     all
 }
 
-/// The page without scripts, and on paper.
+/// Checks the page without scripts, and on paper.
 fn without_scripts_and_on_paper(browser: &mut Browser, page: &Path) -> Vec<String> {
     let scripts = |disabled: bool| json!({ "value": disabled });
     browser.call("Emulation.setScriptExecutionDisabled", scripts(true));
@@ -119,7 +119,7 @@ fn without_scripts_and_on_paper(browser: &mut Browser, page: &Path) -> Vec<Strin
     let mut all = faults(browser, "figures()");
     browser.call("Emulation.setScriptExecutionDisabled", scripts(false));
     browser.resize(SHEET[0], SHEET[1]);
-    // Paper is white, whatever the reader's screen is.
+    // Paper is white, even if the reader's screen is dark.
     browser.media("print", true);
     browser.open(page);
     for check in ["overflow()", "figures()", &format!("sheets({})", SHEET[1]), "contrasts()"] {
@@ -141,7 +141,7 @@ fn a_report_is_right_in_a_browser() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// Checks that find nothing on a right page have to find what is wrong on a spoilt one.
+/// Checks that find nothing on a correct page must find the faults of a faulty one.
 #[test]
 fn the_checks_find_what_is_wrong() {
     let Some(program) = chromium() else {

@@ -1,10 +1,10 @@
-//! Doubts that the figures themselves raise, mostly on simulated devices made for them.
+//! Caveats that the figures themselves raise, mostly on simulated devices made for them.
 
 use crate::common::Place;
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short};
 use iogauge_test_support::MIB;
 
-/// A run of a minute of virtual time.
+/// Returns the command line of a run of a minute of virtual time.
 fn minute<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     let rest = ["--runtime=60", "--ramp-time=0", "--json", "--quiet", "--history=none"];
     [&["run", target], options, &rest].concat()
@@ -18,7 +18,7 @@ fn find<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 fn depth_not_reached() {
     let place = Place::new();
     noise(&place, "file", 16 * MIB);
-    // Memory answers within the call that asks: one by one there is never a second I/O under way.
+    // A read from memory completes within its submission. If I/Os are submitted one by one, two are never outstanding.
     let with = short("file", &["--direct=0", "--iodepth=64", "--iodepth-batch-submit=1"]);
     let without = short("file", &["--direct=0", "--iodepth=64"]);
     assert_provoked(&place, "depth-not-reached", "doubt", &with, &without);
@@ -37,7 +37,7 @@ fn rate_not_reached() {
 #[test]
 fn arrivals_waited() {
     let place = Place::new();
-    // A device for eight I/Os at a time, and room for four.
+    // The device does eight I/Os at a time, and the queue depth is at most four.
     let target = "sim:channels=8,service=100us";
     let options = ["--open-loop", "--limit=mean<=300us", "--budget=10s"];
     let with = find(target, &[&options[..], &["--max-depth=4"]].concat());
@@ -71,7 +71,7 @@ fn too_few_samples() {
     let without = minute(target, &["--number-ios=5000"]);
     assert_provoked(&place, "too-few-samples", "doubt", &with, &without);
 
-    // p99.9 takes 10 000 I/Os, of which the first device gives a hundred each second: too few for an answer as well.
+    // p99.9 needs 10 000 I/Os. The first device does a hundred a second, which is also too few for an answer.
     let limit = ["--limit", "p99.9<=1s", "--budget=20s"];
     let few = place.run(&find(target, &limit)).ends(7);
     assert_raised(&few, "too-few-samples", "doubt");
@@ -79,7 +79,7 @@ fn too_few_samples() {
     assert!(told[0]["message"].as_str().unwrap().contains("10000"), "{told:?}");
     let many = place.run(&find("sim:channels=8,service=100us", &limit)).ends(0);
     assert_silent(&many, "too-few-samples");
-    // The mean of the same I/Os needs a hundred of them.
+    // The mean needs only a hundred I/Os.
     let mean = ["--limit", "mean<=1s", "--budget=20s"];
     assert_silent(&place.run(&find(target, &mean)).ends(0), "too-few-samples");
 }
@@ -95,7 +95,7 @@ fn not_steady() {
 #[test]
 fn regime_change() {
     let place = Place::new();
-    // 80 000 credits, spent at 7000 a second: they last for 11 s.
+    // 80 000 credits, spent at 7000 a second, last for 11 s.
     let burst = "sim:channels=8,service=1ms,iops_cap=1000,burst=80000";
     let with = minute(burst, &["--iodepth=8"]);
     let without = minute("sim:channels=8,service=1ms,iops_cap=1000", &["--iodepth=8"]);

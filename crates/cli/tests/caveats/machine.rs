@@ -1,4 +1,4 @@
-//! Doubts about the machine beside the load: control groups, processors, neighbours, privileges.
+//! Caveats about the machine: control groups, processors, other load, privileges.
 
 use crate::common::{Place, Started, direct_io, eventually};
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
@@ -26,7 +26,7 @@ fn throttled() {
     assert!(told[0]["message"].as_str().unwrap().contains("500 reads per second"), "{told:?}");
     assert!(told[0]["remedy"].as_str().unwrap().starts_with("echo $$ > "), "{told:?}");
     assert_silent(&place.run(&line).ends(0), "throttled");
-    // A limit on reads does nothing to writes.
+    // A limit on reads does not affect writes.
     let writes = short(word(&device.path), &["--rw=randwrite", "--destroy-data"]);
     assert_silent(&group.run(&place, &writes).ends(0), "throttled");
 }
@@ -42,12 +42,12 @@ fn memory_limit() {
     assert_raised(&small.run(&place, &cached).ends(0), "memory-limit", "doubt");
     assert_silent(&free.run(&place, &cached).ends(0), "memory-limit");
     if direct_io("memory_limit", &place.work()) {
-        // Past the page cache the limit does not matter.
+        // Direct I/O bypasses the page cache, so the limit does not matter.
         assert_silent(&small.run(&place, &short("file", &[])).ends(0), "memory-limit");
     }
 }
 
-/// A process that keeps a processor busy; it ends with the value.
+/// A process that keeps a processor busy. It is killed on drop.
 struct Busy(Child);
 
 impl Busy {
@@ -65,10 +65,10 @@ impl Drop for Busy {
     }
 }
 
-/// The command, to run on one processor (sched_setaffinity(2)).
+/// Pins a command to one processor (sched_setaffinity(2)).
 fn pinned(processor: usize, mut command: Command) -> Command {
-    // SAFETY: between fork and exec one system call is made, on memory owned here; all zeros is an
-    // empty set of processors.
+    // SAFETY: between fork and exec, the closure makes one system call, on memory that it owns. All zeros is an empty
+    // set of processors.
     unsafe {
         command.pre_exec(move || {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -83,9 +83,9 @@ fn pinned(processor: usize, mut command: Command) -> Command {
     command
 }
 
-/// The command, to run before others (setpriority(2)) where that is allowed.
+/// Gives a command the highest priority (setpriority(2)) if that is allowed.
 fn first_in_line(mut command: Command) -> Command {
-    // SAFETY: between fork and exec one system call is made, without memory.
+    // SAFETY: between fork and exec, the closure makes one system call, which accesses no memory.
     unsafe {
         command.pre_exec(|| {
             libc::setpriority(libc::PRIO_PROCESS, 0, -20);
@@ -99,7 +99,7 @@ fn first_in_line(mut command: Command) -> Command {
 fn client_bound() {
     let place = Place::new();
     noise(&place, "file", 16 * MIB);
-    // A busy processor: the worker reads from memory and would have all of it.
+    // A busy processor: the worker reads from memory and would use all of it.
     let line = short("file", &["--direct=0", "--ioengine=psync", "--runtime=1"]);
     let line: Vec<&str> = line.into_iter().filter(|word| *word != "--runtime=300ms").collect();
     let beside = {
@@ -112,15 +112,15 @@ fn client_bound() {
     assert!(told[0]["message"].as_str().unwrap().contains("had no processor"), "{told:?}");
     assert!(told[0]["remedy"].as_str().unwrap().contains("taskset"), "{told:?}");
 
-    // Without: a rate that leaves the worker asleep, on any processor, before what else runs on
-    // this machine. A very busy one may take more than one attempt.
+    // Without the cause: a low rate, at which the worker mostly sleeps, on any processor and with priority over other
+    // processes. A very busy machine may take more than one attempt.
     let quiet = [&line[..], &["--rate-iops=5"]].concat();
     eventually(|| {
         let output = first_in_line(place.command(&quiet)).output().unwrap();
         of_code(&crate::common::Done::from(output).ends(0), "client-bound").is_empty()
     });
 
-    // A quota of half a processor shows before the run.
+    // A quota of half a processor is found before the run.
     let quota = Group::new("cpu", &[("cpu.cfs_quota_us", "50000")]);
     let (quota, free) = (or_skip!("client_bound", quota), Group::new("cpu", &[]).unwrap());
     let doctor = ["doctor", "file", "--json"];
@@ -128,7 +128,7 @@ fn client_bound() {
     assert_silent(&free.run(&place, &doctor).ends(0), "client-bound");
 }
 
-/// A thread that reads a device as fast as it can; it ends with the value.
+/// A thread that reads a device as fast as it can. It ends on drop.
 struct Neighbour {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -162,7 +162,7 @@ impl Drop for Neighbour {
 #[test]
 fn other_load() {
     let place = Place::new();
-    // In memory, so that no disk others use lies under the device.
+    // The image is in memory, so that the loop device does not share a disk with other processes.
     let image = tempfile::NamedTempFile::new_in("/dev/shm").map_err(|error| error.to_string());
     let image = or_skip!("other_load", image);
     image.as_file().set_len(64 * MIB).unwrap();
@@ -181,10 +181,10 @@ fn feature_fallback() {
     let place = Place::new();
     let path = noise(&place, "file", 16 * MIB);
     let line = short("file", &["--direct=0"]);
-    // open(2): O_NOATIME takes the file's owner or CAP_FOWNER.
+    // open(2): O_NOATIME requires ownership of the file or CAP_FOWNER.
     let done = || -> crate::common::Done {
         let mut command = place.command(&line);
-        // SAFETY: between fork and exec one system call is made, without memory.
+        // SAFETY: between fork and exec, the closure makes one system call, which accesses no memory.
         unsafe {
             command.pre_exec(|| {
                 const CAP_FOWNER: libc::c_ulong = 3;
@@ -217,7 +217,7 @@ fn interrupted() {
     assert_silent(&place.run(&short("file", &["--direct=0"])).ends(0), "interrupted");
 }
 
-/// True where the process has a thread that carries I/O.
+/// Returns true if the process has a thread that does I/O.
 fn has_workers(run: &Started) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", run.worker()));
     let mut names = tasks

@@ -1,5 +1,5 @@
-//! Every caveat provoked for real: each test has the name of its code and shows that the code is
-//! there with its cause, and not there without.
+//! Every caveat, provoked. Each test has the name of its caveat's code, and shows that the caveat is raised with its
+//! cause and not without it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "../common/mod.rs"]
@@ -15,21 +15,21 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A short run whose document is printed.
+/// Options of a short run that prints its document.
 pub const SHORT: [&str; 5] =
     ["--runtime=300ms", "--ramp-time=0", "--json", "--quiet", "--history=none"];
 
-/// The line of a short run on a target.
+/// Returns the command line of a short run on a target.
 pub fn short<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     [&["run", target], options, &SHORT].concat()
 }
 
-/// A file's path as an argument.
+/// Returns a file's path as an argument.
 pub fn word(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A file in the place, of so many bytes that repeat nowhere.
+/// Makes a file of this size in the working directory. Its data do not repeat.
 pub fn noise(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
     let path = place.work().join(name);
     File::create(&path).unwrap();
@@ -37,14 +37,14 @@ pub fn noise(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
     path
 }
 
-/// The caveats of one code in the document a command printed.
+/// Returns the caveats with this code in the document that a command printed.
 pub fn of_code(done: &Done, code: &str) -> Vec<Value> {
     let document = done.json();
     let caveats = document["caveats"].as_array().expect("a list of caveats");
     caveats.iter().filter(|caveat| caveat["code"] == code).cloned().collect()
 }
 
-/// Asserts that a document has a code, with a hint and this impact.
+/// Asserts that a document has a caveat with this code and impact, and with a hint.
 #[track_caller]
 pub fn assert_raised(done: &Done, code: &str, impact: &str) {
     let found = of_code(done, code);
@@ -55,14 +55,14 @@ pub fn assert_raised(done: &Done, code: &str, impact: &str) {
     }
 }
 
-/// Asserts that a document does not have a code.
+/// Asserts that a document has no caveat with this code.
 #[track_caller]
 pub fn assert_silent(done: &Done, code: &str) {
     let found = of_code(done, code);
     assert!(found.is_empty(), "{code} without its cause: {found:?}");
 }
 
-/// Runs two lines: the first has the cause and the second has not.
+/// Runs two command lines, the first with the cause and the second without it.
 #[track_caller]
 pub fn assert_provoked(place: &Place, code: &str, impact: &str, with: &[&str], without: &[&str]) {
     let done = place.run(with);
@@ -71,11 +71,11 @@ pub fn assert_provoked(place: &Place, code: &str, impact: &str, with: &[&str], w
     assert_silent(&place.run(without).ends(0), code);
 }
 
-/// Where the tests stand.
+/// The files with the tests.
 const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
-/// Codes that a test elsewhere provokes: its source and its name.
+/// Codes that a test in another file provokes, with its source and its name.
 const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
     (
         CaveatCode::WorkerHeld,
@@ -108,7 +108,7 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
         include_str!("../../../lab/tests/search/starvation.rs"),
         "client_starved",
     ),
-    // Steal time cannot be provoked from within a machine: it is read from a made-up /proc.
+    // Steal time cannot be provoked from inside a machine. The test reads it from a simulated /proc.
     (CaveatCode::StealTime, include_str!("../../../lab/tests/caveats.rs"), "steal_time"),
 ];
 
@@ -127,7 +127,7 @@ fn each_code_has_its_test() {
     }
 }
 
-/// The words of a command, and of `suite` those of suites with all kinds of options.
+/// Returns the words of a command; for `suite`, those of suites that cover all kinds of options.
 fn words_of(command: Command) -> &'static [&'static [&'static str]] {
     match command {
         Command::Run | Command::RunFile => &[&["run"]],
@@ -145,7 +145,7 @@ fn words_of(command: Command) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// True where the command may raise the fact.
+/// Returns true if the command can raise the fact.
 fn raises(command: Command, fact: &Fact) -> bool {
     let of_suites = matches!(
         fact,
@@ -167,7 +167,7 @@ fn raises(command: Command, fact: &Fact) -> bool {
     }
 }
 
-/// The command that a hint names after `iogauge`, where it names one.
+/// Returns the command that a hint names after `iogauge`, if any.
 fn named_in(hint: &str) -> Option<Vec<&str>> {
     let (_, rest) = hint.split_once("iogauge ")?;
     let words = rest.split_whitespace().take(2);
@@ -202,7 +202,7 @@ fn hints_name_options_of_their_command() {
     }
 }
 
-/// Text with its white space made alike and without the marks of code.
+/// Returns a text without code marks, and with each run of white space replaced by one space.
 fn plain(text: &str) -> String {
     text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Doubts about the target: what its blocks hold, and what stands before it.
+//! Caveats about the target: the contents of its blocks, and the caches before it.
 
 use crate::common::{Place, direct_io};
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 const SIZE: u64 = 16 * MIB;
 
-/// A file in the place, of holes and so many bytes.
+/// Makes a file of this size in the working directory, all holes.
 fn holes(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
     let path = place.work().join(name);
     File::create(&path).unwrap().set_len(size_bytes).unwrap();
@@ -22,20 +22,20 @@ fn page_cache() {
         return;
     }
     let file = noise(&place, "file", SIZE);
-    // So many bytes that what others move on the same device is little beside them.
+    // Large blocks, so that the I/O of other processes on the device is small in comparison.
     let (cached, direct) =
         (short("file", &["--direct=0", "--bs=64k"]), short("file", &["--bs=64k"]));
     std::fs::read(&file).unwrap();
     let done = place.run(&cached).ends(0);
     assert_raised(&done, "page-cache", "doubt");
-    // What the option makes possible, and what the devices show to have happened.
+    // One caveat says what the option makes possible, another what the devices show to have happened.
     let told = of_code(&done, "page-cache");
     let measured = told.iter().any(|c| c["message"].as_str().unwrap().contains("devices moved"));
     let counted = done.json()["steps"][0]["physical"]["ratio_to_logical"].is_number();
     assert!(measured || !counted, "{told:?}");
     assert_silent(&place.run(&direct).ends(0), "page-cache");
 
-    // A memory map has no direct I/O, so nothing about that option.
+    // A memory map has no direct I/O, so its caveat does not mention that option.
     let mapped = place.run(&short("file", &["--ioengine=mmap", "--bs=64k"])).ends(0);
     assert_raised(&mapped, "page-cache", "doubt");
     let told = of_code(&mapped, "page-cache");
@@ -89,7 +89,7 @@ fn compressible_data() {
     noise(&place, "noise", SIZE);
     let (with, without) = (short("text", &["--direct=0"]), short("noise", &["--direct=0"]));
     assert_provoked(&place, "compressible-data", "doubt", &with, &without);
-    // Writes do not read what stood there.
+    // Writes do not read the previous data.
     let writes = ["--direct=0", "--rw=randwrite", "--overwrite-file"];
     assert_silent(&place.run(&short("text", &writes)).ends(0), "compressible-data");
 }
@@ -150,7 +150,7 @@ fn no_device() {
     assert_silent(&place.run(&short(word(&path), &["--direct=0"])).ends(0), "no-device");
 }
 
-/// An attribute of a device, which outlives the test unless it is put back.
+/// An attribute of a device. It outlives the test, so it is restored on drop.
 struct Attribute {
     path: PathBuf,
     before: &'static str,
@@ -168,7 +168,7 @@ fn volatile_write_cache() {
     let device = or_skip!("volatile_write_cache", Loop::new(SIZE));
     let name = device.path.file_name().unwrap();
     let path = PathBuf::from("/sys/class/block").join(name).join("queue/write_cache");
-    // A loop device passes flushes on, unless it was told otherwise before.
+    // A loop device passes flushes on unless it was configured otherwise before.
     let told = std::fs::write(&path, "write back").map_err(|error| error.to_string());
     or_skip!("volatile_write_cache", told);
     let attribute = Attribute { path, before: "write back" };

@@ -1,4 +1,4 @@
-//! The database beside its device.
+//! `db beside`: a database compared with its device.
 
 use crate::common::answer::assert_rows_agree;
 use crate::common::{Done, Started, eventually, names};
@@ -18,7 +18,7 @@ fn beside_tells_what_share_of_the_device_is_reached() {
             db.place.run(&["prepare", "d", "--size=64m", "--quiet"]).ends(0);
         }
         let before = (there(), length());
-        // What a killed command left goes.
+        // The file that a killed command left is removed.
         left_over(&db);
         let line = ["--mode", mode, "--budget=1s", "--size=64m", "--limit=mean<=10s"];
         let done = db.run("beside", &[&line[..], &["--json"]].concat()).ends(0);
@@ -40,7 +40,7 @@ fn beside_tells_what_share_of_the_device_is_reached() {
         let larger = of_ios.zip(of_bytes).map(|(ios, bytes)| ios.max(bytes));
         let share = document.share_percent;
         assert_eq!(share.is_some(), larger.is_some());
-        // Numbers come back from their text with a last digit of their own.
+        // The share may differ in its last digit: the numbers went through their text form.
         assert!(
             share.zip(larger).is_none_or(|(share, larger)| (share - larger).abs() <= larger * 1e-9)
         );
@@ -52,7 +52,7 @@ fn beside_tells_what_share_of_the_device_is_reached() {
             ["the device", "the database"].iter().any(|side| message.starts_with(side))
         };
         assert!(document.caveats.iter().all(|caveat| sides(&caveat.message)));
-        // The test file goes; another one stays.
+        // The test file is removed; another file stays.
         assert_eq!((there(), length()), before);
         assert_eq!(length().is_some(), mode == "write");
         let show = |format: &str| db.place.run_on(60, &["history", "show", "--format", format]);
@@ -71,7 +71,7 @@ fn beside_tells_what_share_of_the_device_is_reached() {
     assert_eq!(db.verified()["lost"], 0);
 }
 
-/// Kills a comparison while its test file is there.
+/// Kills a comparison while its test file exists.
 fn left_over(db: &Db) {
     let run = comparing(db, "1h");
     let file = db.place.work().join("d/iogauge-beside.dat");
@@ -81,7 +81,7 @@ fn left_over(db: &Db) {
     assert!(file.exists());
 }
 
-/// The bounds of commits are those of the device's writes.
+/// The limits of commits apply to the device's writes.
 #[test]
 fn beside_bounds_the_device_by_what_bounds_commits() {
     let db = Db::new(1, 1000);
@@ -94,7 +94,7 @@ fn beside_bounds_the_device_by_what_bounds_commits() {
     assert_eq!(of(&document.device), ("write:mean <= 1 ns".to_owned(), StoppedBy::Unattainable));
     let database = document.database.as_ref().unwrap();
     assert_eq!(of(database), ("sync:mean <= 1 ns".to_owned(), StoppedBy::Unattainable));
-    // Commits that do not wait are held against writes that do not.
+    // Commits that do not wait are compared with writes that do not wait.
     let loose = beside(&["--limit=commit:mean<=10s", "--set", "synchronous=off"]);
     let document = loose.ends(0).json();
     assert_eq!(document["device"]["load"], "randwrite 8 KiB");
@@ -115,7 +115,7 @@ fn beside_measures_nothing_under_another_run_or_in_a_foreign_file() {
     assert_eq!(std::fs::read(&foreign).unwrap(), b"mine");
 }
 
-/// A file system that is seen at a second place.
+/// A directory can be on the database's file system, inside or outside its folder, but on no other one.
 #[test]
 fn besides_file_lies_on_the_file_system_of_the_database() {
     let db = Db::new(1, 100);
@@ -137,7 +137,7 @@ fn besides_file_lies_on_the_file_system_of_the_database() {
         beside(&["--directory", directory]).ends(0);
         assert_eq!(names(&work.join(directory)), [""; 0]);
     }
-    // The same files as a file system of their own.
+    // The same files on a file system of their own.
     let memory =
         or_skip!("besides_file_lies_on_the_file_system_of_the_database", Mount::tmpfs(64 << 20));
     run("cp", &["-a", folder.to_str().unwrap(), memory.point.to_str().unwrap()]).unwrap();
@@ -149,13 +149,13 @@ fn besides_file_lies_on_the_file_system_of_the_database() {
     assert_eq!(names(&work.join("d")), ["RAN"]);
 }
 
-/// A comparison under way whose device is searched for that long.
+/// Starts a comparison that searches the device for this budget.
 fn comparing(db: &Db, budget: &str) -> Started {
     let line = ["--mode=write", "--size=64m", "--limit=mean<=10s", "--json", "--quiet"];
     db.start("beside", &[&line[..], &[&format!("--budget={budget}")]].concat())
 }
 
-/// What an interrupt leaves of a comparison: what was measured until then, and no share of it.
+/// Asserts that an interrupted comparison keeps what it measured and states no share.
 #[track_caller]
 fn assert_cut_short(db: &Db, done: Done) -> BesideDocument {
     let json = done.ends(130).json();
@@ -184,7 +184,7 @@ fn beside_ends_where_it_is_interrupted() {
     let run = comparing(&db, "3s");
     let has_file = || names(&db.place.work().join("d")).len() > 1;
     eventually(has_file);
-    // The device's file goes before the database is measured.
+    // The device's file is removed before the database is measured.
     eventually(|| !has_file());
     run.signal("INT");
     assert!(assert_cut_short(&db, run.end()).device.answer.iops.mean > 0.0);

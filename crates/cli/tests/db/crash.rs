@@ -1,4 +1,4 @@
-//! Runs that are killed, and files that are spoilt.
+//! Killed runs and damaged files.
 
 use crate::common::names;
 use crate::{Db, assert_one_line, codes};
@@ -32,7 +32,7 @@ fn what_was_acknowledged_outlives_a_killed_run() {
     assert_eq!(db.place.names(), [""; 0]);
 }
 
-/// The steps that the last run has in the history.
+/// Returns the steps of the last run in the history.
 fn kept(db: &Db) -> Vec<Value> {
     let stored = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
     stored["steps"].as_array().cloned().unwrap_or_default()
@@ -41,7 +41,7 @@ fn kept(db: &Db) -> Vec<Value> {
 #[test]
 fn the_history_keeps_the_steps_of_a_killed_ladder() {
     let db = Db::new(2, 1000);
-    // The pause lets two do twice as much as one.
+    // With the think time, two processes do twice as much as one.
     let line = ["--mode=write", "--ladder=1,2", "--hang=40ms", "--transaction-length=1"];
     let run = db.start("run", &[&line[..], &["--runtime=1s", "--ramp-time=0", "--quiet"]].concat());
     crate::common::eventually(|| !db.place.runs().is_empty() && kept(&db).len() == 1);
@@ -79,7 +79,7 @@ fn the_history_keeps_what_a_killed_step_measured() {
     assert_eq!((&checked["wrong"], &checked["lost"]), (&0.into(), &0.into()));
 }
 
-/// Where the first of these bytes stand in a file.
+/// Returns the position of the first occurrence of these bytes in a file.
 fn position(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).expect("they are there")
 }
@@ -96,7 +96,7 @@ fn a_byte_that_changed_is_named() {
     let (check, padding) = (at + 4, at + 99);
     for place in [at, check, padding] {
         let mut wrong = right.clone();
-        // A digit stays one, and a letter stays text.
+        // A digit stays a digit, and a letter stays text.
         wrong[place] ^= 1;
         std::fs::write(&path, &wrong).unwrap();
         let done = db.run("verify", &[]).ends(4);
@@ -117,7 +117,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A database that goes back to an earlier state has lost what was acknowledged since.
+/// If a database returns to an earlier state, it has lost what it acknowledged since.
 #[test]
 fn lost_transactions_are_counted() {
     let db = Db::new(2, 1000);
@@ -144,8 +144,8 @@ fn lost_transactions_are_counted() {
     assert!(text.contains("LOST") && text.contains("worker 2: acknowledged up to"), "{text}");
 }
 
-/// What the setting of a run may lose is told by whoever looks later, without it; and what was lost, by the
-/// run that then goes on.
+/// A later `verify`, without the run's setting, reports what that setting may lose. The next run that writes reports
+/// what was lost.
 #[test]
 fn a_run_tells_what_the_one_before_lost() {
     let db = Db::new(1, 1000);
@@ -163,7 +163,7 @@ fn a_run_tells_what_the_one_before_lost() {
     assert_eq!((&checked["lost"], &checked["may_lose"]), (&checked["acknowledged"], may_lose));
     let text = db.run("verify", &[]).ends(4).stdout;
     assert!(text.contains("LOST") && text.contains("do not wait for the log"), "{text}");
-    // One that only reads leaves it to be looked for.
+    // A run that only reads leaves the loss for later commands to find.
     assert!(!codes(&db.measured("read", &[])).contains(&"acknowledged-lost"));
     assert_eq!(db.run("verify", &["--json"]).ends(4).json()["lost"], checked["lost"]);
     let document = db.measured("write", &[]);
@@ -172,7 +172,7 @@ fn a_run_tells_what_the_one_before_lost() {
     let lost = format!("{} transaction", checked["lost"]);
     assert_eq!(told.len(), 1, "{document}");
     assert!(told[0]["message"].as_str().unwrap().starts_with(&lost), "{told:?}");
-    // Its commits waited, whatever is typed now.
+    // Its commits waited, whatever setting the command line has.
     let checked = db.run("verify", &["--json", "--set", "synchronous=off"]).ends(0).json();
     assert_eq!((&checked["lost"], &checked["may_lose"]), (&0.into(), &Value::Null));
     assert!(!codes(&db.measured("write", &[])).contains(&"acknowledged-lost"));
@@ -200,17 +200,17 @@ fn a_strange_record_of_what_was_acknowledged_is_told() {
         let words = ["d/RAN/acknowledged", "it is no iogauge.acknowledged/2", "hint: remove it"];
         assert_one_line(db.run("verify", &["--quiet"]), 1, &words);
     }
-    // As it is told.
+    // The hint works.
     std::fs::remove_file(&path).unwrap();
     assert_eq!(db.verified()["acknowledged_known"], false);
-    // That of another database says nothing about this one.
+    // The record of another database does not apply to this one.
     let other = Db::new(2, 1000);
     other.measured("write", &["--processes=2"]);
     std::fs::copy(other.file("acknowledged"), &path).unwrap();
     assert_eq!(db.verified()["acknowledged_known"], false);
     let text = db.run("verify", &[]).ends(0).stdout;
     assert!(text.contains("is not known here"), "{text}");
-    // The next run begins one of its own.
+    // The next run starts its own record.
     db.measured("write", &["--processes=2"]);
     assert_eq!(db.verified()["acknowledged_known"], true);
 }

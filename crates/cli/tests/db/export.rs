@@ -11,13 +11,13 @@ const HEADER: &str = "RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,Wr
 const WORKERS: &str = "format,run_id,started,step,mode,worker,seconds,reads,updates,commits,\
                        read_latency_ns_mean,update_latency_ns_mean,commit_latency_ns_mean";
 
-/// Rows of a file, by column.
+/// Returns the rows of a file, by column.
 #[track_caller]
 fn rows(path: &Path) -> Vec<HashMap<&'static str, String>> {
     rows_under(path, HEADER)
 }
 
-/// Rows of a file with this header.
+/// Returns the rows of a file with this header, by column.
 #[track_caller]
 fn rows_under(path: &Path, header: &'static str) -> Vec<HashMap<&'static str, String>> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -31,7 +31,7 @@ fn rows_under(path: &Path, header: &'static str) -> Vec<HashMap<&'static str, St
     lines.map(row).collect()
 }
 
-/// Mean and sample standard deviation, by their definition.
+/// Returns the mean and the sample standard deviation, computed from their definitions.
 fn sample(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -45,12 +45,12 @@ fn assert_near(cell: &str, wanted: f64) {
     assert!((value - wanted).abs() <= 0.01_f64.max(wanted.abs() * 1e-4), "{value}, not {wanted}");
 }
 
-/// The names of one operation's columns: total, rate, deviations and coefficients of both.
+/// The columns of one operation: total, rate, standard deviations and coefficients of variation of both.
 const READS: [&str; 6] = ["Reads", "ReadsPS", "StdDevR", "StdDevRPS", "CVReads", "CVReadsPerS"];
 const WRITES: [&str; 6] =
     ["Writes", "WritesPS", "StdDevW", "StdDevWPS", "CVWrites", "CVWritesPerS"];
 
-/// Asserts that one operation's cells are its statistics over the workers, or empty.
+/// Asserts that the cells of one operation are its statistics over the workers, or empty.
 #[track_caller]
 fn assert_statistics(
     row: &HashMap<&str, String>,
@@ -65,7 +65,7 @@ fn assert_statistics(
     assert_eq!(cells[0], format!("{}", counts.iter().sum::<f64>()));
     assert_near(cells[1], rates.iter().sum());
     if workers.len() < 2 {
-        // One value deviates from nothing.
+        // One value has no deviation.
         return assert_eq!(cells[2..], [""; 4]);
     }
     let ((mean, deviation), (mean_rate, deviation_rate)) = (sample(&counts), sample(&rates));
@@ -104,7 +104,7 @@ fn every_step_is_a_row() {
     .into_iter()
     .map(|(mode, more)| typed(&db.measured(mode, more)))
     .collect();
-    // A run on a device is none on a database.
+    // A run on a device is not exported.
     db.place.run(&["run", "sim:nvme", "--runtime=1", "--quiet"]).ends(0);
     let told = db.place.run(&["db", "export", "out/csv"]).ends(0).stdout;
     assert_eq!(

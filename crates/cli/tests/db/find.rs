@@ -1,4 +1,4 @@
-//! Searches.
+//! Searches of databases.
 
 use crate::common::answer::assert_one_answer;
 use crate::life::{shell, told};
@@ -10,13 +10,13 @@ fn typed(document: &Value) -> FindDocument {
     serde_json::from_value(document.clone()).unwrap()
 }
 
-/// A search of some seconds, in which it comes to its end on a busy machine as well; with its document.
+/// Runs a search with a budget of some seconds, enough to finish even on a busy machine. Returns its document.
 fn found(db: &Db, mode: &str, more: &[&str]) -> Value {
     let line = ["--mode", mode, "--budget=8s", "--max-starvation=100%", "--json", "--quiet"];
     db.run("find", &[&line[..], more].concat()).ends(0).json()
 }
 
-/// What holds of every search.
+/// Asserts what must be true of every search.
 #[track_caller]
 fn assert_sound(document: &FindDocument) {
     assert_eq!(document.head.format, "iogauge.find/1");
@@ -33,7 +33,7 @@ fn assert_sound(document: &FindDocument) {
         assert_eq!(point.limits.len(), document.search.limits.len());
         assert!(!point.met || point.limits.iter().all(holds), "{point:?}");
         assert_eq!(point.errors, 0);
-        // Processes that were sent to rest are in no figure.
+        // The figures leave out resting processes.
         assert!(point.queue_depth_achieved <= f64::from(point.queue_depth) * 1.02, "{point:?}");
     }
 }
@@ -50,7 +50,7 @@ fn read_searches_processes_as_find_searches_depth() {
         "{:?}",
         search.search.curve
     );
-    // Neighbours may bring the disk to another level: then the curve begins there.
+    // A performance shift of the disk, caused by other load, restarts the curve.
     assert!(
         search.search.curve.len() > 1 || !search.search.shifts.is_empty(),
         "{:?}",
@@ -58,14 +58,14 @@ fn read_searches_processes_as_find_searches_depth() {
     );
     assert!(search.search.answer.met && search.search.answer.iops.mean > 0.0);
     if let Some(physical) = &search.physical {
-        // Around the cache each read is one of the device's.
+        // Reads bypass the cache, so the device does them.
         assert!(physical.reads as f64 >= search.search.answer.iops.mean * 0.2, "{physical:?}");
     }
     let show = |format: &str| db.place.run(&["history", "show", "--format", format]);
     assert_eq!(show("json").ends(0).json(), document);
     let text = show("text").ends(0).stdout;
     assert!(text.starts_with("sqlite:d RAN sustains ") && text.contains("reads/s"), "{text}");
-    // What was achieved has a column where it is not what was asked.
+    // The achieved number of processes has its own column if it differs from the requested one.
     let heads = |line: &str| line.starts_with("processes  ") && line.contains("  reads/s  ");
     assert!(text.lines().any(heads), "{text}");
     for word in ["IOPS", "I/Os", "depth", "sync:"] {
@@ -106,11 +106,11 @@ fn write_ends_at_the_globals() {
     let text = db.place.run_on(200, &["history", "show"]).ends(0).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("while mean commit latency stays ≤ 10 s, with 2 processes"), "{text}");
-    // A process that pauses is not one that is held up.
+    // A process in its think time is not waiting for the database.
     assert!(!codes(&document).contains(&"depth-not-reached"), "{text}");
 }
 
-/// Limits that nothing meets, and those of a guide.
+/// Limits that nothing meets, and the limits of a guide.
 #[test]
 fn what_cannot_be_reached_is_told() {
     let db = Db::new(2, 1000);
@@ -120,7 +120,7 @@ fn what_cannot_be_reached_is_told() {
     let shown = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
     assert_eq!(shown["answer"]["stopped_by"], "unattainable");
     let guided = db.run("find", &[&line[..], &["--guide=flash", "--json"]].concat());
-    // A maximum over its bound may be a stall of the machine, which leaves the search undecided.
+    // A maximum over its bound may come from a stall of the machine. Then the search is undecided.
     assert!(
         [Some(0), Some(5), Some(7)].contains(&guided.code),
         "{:?}: {}",
@@ -136,7 +136,7 @@ fn what_cannot_be_reached_is_told() {
     assert_one_line(wrong, 2, &["\"commit:p99 <= 1 ms\" bounds what mode read does not do"]);
 }
 
-/// Reads take longer the more processes wait for the same device: some number of them breaks the limit.
+/// The more processes wait for the same device, the longer reads take, so some number of processes breaks the limit.
 #[test]
 fn what_is_found_can_be_held_for_longer() {
     let db = Db::new(1, 1000);
@@ -150,7 +150,7 @@ fn what_is_found_can_be_held_for_longer() {
         "{}",
         done.stderr
     );
-    // Where the machine was too busy to come to an end, nothing is told to be held.
+    // If the machine was too busy for the search to finish, the output suggests no longer run.
     if done.stdout.contains("stopped by mean") {
         let command = told(
             &done
@@ -175,6 +175,6 @@ fn a_search_in_which_nothing_was_completed_says_so() {
     let line = ["--mode=read", "--hang=100s", "--budget=3s", "--limit=mean<=1s"];
     let done = db.run("find", &[&line[..], &["--json", "--quiet"]].concat());
     let document = crate::run::nothing_completed(done);
-    // Nothing is known of the limit.
+    // Nothing is known about the limit.
     assert_eq!(document["answer"]["stopped_by"], "budget");
 }

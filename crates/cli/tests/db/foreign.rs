@@ -5,7 +5,7 @@ use crate::{Db, SHORT, assert_one_line};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Asserts that a command was refused, in one line with these words.
+/// Asserts that a command was refused, with one line that contains these words.
 #[track_caller]
 fn refused(done: Done, words: &[&str]) {
     assert_one_line(done, 3, words);
@@ -18,7 +18,7 @@ fn purge_removes_no_folder_that_has_a_name_of_its_own_files() {
         std::fs::create_dir(db.file(name)).unwrap();
         std::fs::write(db.file(name).join("thesis"), "precious").unwrap();
     }
-    // A run would have SQLite open what stands there.
+    // A run would make SQLite open this directory as its log.
     refused(db.run("run", &[&SHORT[..], &["--mode=write"]].concat()), &["filler.db-wal"]);
     let told = db.run("purge", &["--yes"]).ends(0).stdout;
     for name in ["global9.db", "filler.db-wal"] {
@@ -31,7 +31,7 @@ fn purge_removes_no_folder_that_has_a_name_of_its_own_files() {
 #[test]
 fn a_foreign_database_under_a_name_of_ours_stays() {
     let db = Db::new(1, 100);
-    // Committed rows of it are in its log alone.
+    // Its committed rows are only in its log.
     let path = db.file("global2.db");
     let sql =
         "PRAGMA journal_mode = wal; CREATE TABLE theses (text); INSERT INTO theses VALUES ('mine')";
@@ -58,7 +58,7 @@ fn no_link_is_followed_to_a_foreign_file() {
     let db = Db::new(2, 100);
     let canary = db.place.work().join("canary");
     let write = [&SHORT[..], &["--mode=write", "--processes=2"]].concat();
-    // Each in the place of a file, or where one will be made.
+    // Each link takes the place of a file, or of one that a command will make.
     let names = [
         "acknowledged",
         "acknowledged.new",
@@ -93,7 +93,7 @@ fn no_link_is_followed_to_a_foreign_file() {
             std::fs::rename(&away, &file).unwrap();
         }
     }
-    // A link to nothing makes nothing.
+    // A link to a missing file does not create it.
     std::fs::remove_file(&canary).unwrap();
     for name in ["acknowledged.new", "iogauge.new", "global9.db"] {
         symlink(&canary, db.file(name)).unwrap();
@@ -104,7 +104,7 @@ fn no_link_is_followed_to_a_foreign_file() {
     assert!(db.file("acknowledged.new").is_symlink() && db.file("global9.db").is_symlink());
 }
 
-/// The bytes of a database that somebody else made.
+/// Returns the bytes of a database that iogauge did not make.
 fn foreign_database(work: &Path) -> Vec<u8> {
     let path = work.join("foreign.db");
     let connection = rusqlite::Connection::open(&path).unwrap();

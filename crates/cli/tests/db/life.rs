@@ -1,10 +1,10 @@
-//! From setup to purge.
+//! The life of a database, from setup to purge.
 
 use crate::common::{Done, Place};
 use crate::{Db, SHORT, assert_fits};
 use std::process::Command;
 
-/// Text with what differs between runs and machines in brackets.
+/// Returns the output with everything that differs between runs and machines replaced by names in brackets.
 fn redacted(done: &Done) -> String {
     let mut text = done.stdout.trim_end().to_owned();
     for (begin, ends, name) in [
@@ -19,7 +19,7 @@ fn redacted(done: &Done) -> String {
     text
 }
 
-/// Runs a line as it is printed, in a shell.
+/// Runs a printed command line in a shell.
 pub fn shell(place: &Place, line: &str) -> Done {
     let binary = env!("CARGO_BIN_EXE_iogauge");
     let data = place.history();
@@ -32,7 +32,7 @@ pub fn shell(place: &Place, line: &str) -> Done {
     command.output().unwrap().into()
 }
 
-/// The command that a text tells: from `iogauge db` to the end of the line.
+/// Returns the command that a text suggests, from `iogauge db` to the end of the line.
 #[track_caller]
 pub fn told(text: &str) -> String {
     let line = text.lines().find(|line| line.contains("iogauge db")).unwrap_or_else(|| {
@@ -50,7 +50,7 @@ fn a_database_lives_from_setup_to_purge() {
     sqlite:d RAN: 16.0 MiB in blocks of 8 KiB, SQLite [version], written at [speed]
     next: iogauge db create-globals sqlite:d --globals 8 --subscripts 1m
     ");
-    // No machine that runs this has less than 8 MiB.
+    // Every machine that runs this test has more than 8 MiB of memory, so the command warns.
     let warned = "hint: use --size ";
     assert!(
         made.stderr.contains(warned) && crate::common::is_one_message(&made.stderr),
@@ -111,12 +111,12 @@ fn purge_takes_what_setup_made_and_nothing_else() {
         (vec!["RAN".into(), "other".into()], vec!["notes.txt".into()])
     );
     assert_eq!(std::fs::read_to_string(db.file("notes.txt")).unwrap(), "mine");
-    // Once it is out of the way, the place is free.
+    // Once the file is out of the way, the place is free.
     std::fs::remove_file(db.file("notes.txt")).unwrap();
     std::fs::remove_dir(db.place.work().join("d/RAN")).unwrap();
     db.run("setup", &["--size=1m"]).ends(0);
     db.run("purge", &["--yes"]).ends(0);
-    // Setup did not make the directory this time.
+    // Setup did not make the directory this time, so purge leaves it.
     assert_eq!(names("d"), ["other"]);
 }
 
@@ -130,13 +130,12 @@ fn two_databases_lie_beside_each_other() {
     assert_eq!(db.run("sizes", &[]).ends(0).stdout, "1,100\n");
     db.run("purge", &["--yes"]).ends(0);
     assert_eq!(db.run("sizes", &["--name=SMALL"]).ends(0).stdout, "0\n");
-    // The first setup made the directory, and the second one's database is in it still.
+    // The first setup made the directory. The second database is still in it.
     db.run("purge", &["--yes", "--name=SMALL"]).ends(0);
     assert!(crate::common::names(&db.place.work()).len() <= 1);
 }
 
-/// The commands that are told work as they stand, whatever the place is called. What would take its time is
-/// made smaller.
+/// The suggested commands work unchanged, whatever the name of the place. The test only makes large sizes smaller.
 #[test]
 fn what_is_told_to_do_next_works() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `iogauge db …` through the binary, on small databases of SQLite.
+//! `iogauge db …` through the binary, on small SQLite databases.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod beside;
@@ -24,17 +24,16 @@ use std::path::PathBuf;
 
 /// The database of most tests, in the working directory.
 pub const URL: &str = "sqlite:d";
-/// A run that is over soon.
+/// Options of a short run.
 pub const SHORT: [&str; 3] = ["--runtime=300ms", "--ramp-time=0", "--quiet"];
 
-/// A database in a place of its own.
+/// A database in its own place.
 pub struct Db {
-    /// Where it is.
     pub place: Place,
 }
 
 impl Db {
-    /// One with so many globals of so many subscripts.
+    /// Sets up a database with this number of globals, each with this number of subscripts.
     pub fn new(globals: u32, subscripts: u32) -> Self {
         let db = Self { place: Place::new() };
         db.run("setup", &["--size=16m", "--quiet"]).ends(0);
@@ -46,37 +45,37 @@ impl Db {
         db
     }
 
-    /// Runs a command of `iogauge db` on it.
+    /// Runs a command of `iogauge db` on the database.
     pub fn run(&self, action: &str, more: &[&str]) -> Done {
         self.place.run(&[&["db", action, URL], more].concat())
     }
 
-    /// Starts one in the background.
+    /// Starts a command in the background.
     pub fn start(&self, action: &str, more: &[&str]) -> Started {
         self.place.start(&[&["db", action, URL], more].concat())
     }
 
-    /// A short run in a mode, with its document.
+    /// Makes a short run in a mode. Returns its document.
     pub fn measured(&self, mode: &str, more: &[&str]) -> Value {
         self.run("run", &[&["--mode", mode, "--json"], &SHORT[..], more].concat()).ends(0).json()
     }
 
-    /// What `db verify` found, which has to hold.
+    /// Returns what `db verify` found, which must be no error.
     pub fn verified(&self) -> Value {
         self.run("verify", &["--json"]).ends(0).json()
     }
 
-    /// The file of a name in its folder.
+    /// Returns the path of a file in the database's folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.place.work().join("d/RAN").join(name)
     }
 
-    /// What the last run acknowledged, where it noted that.
+    /// Returns what the last run acknowledged, if it was recorded.
     pub fn acknowledged(&self) -> Option<Remembered> {
         Acknowledged::read(&self.file("acknowledged")).unwrap()
     }
 
-    /// Every value of a global, in order of the subscripts.
+    /// Returns every value of a global, in the order of the subscripts.
     pub fn values(&self, global: u32) -> Vec<String> {
         let place = self.place.work().join("d");
         let url: DbUrl = format!("sqlite:{}", place.display()).parse().unwrap();
@@ -89,8 +88,8 @@ impl Db {
         values
     }
 
-    /// Starts a run that writes with so many processes and goes on until it is ended, and waits until
-    /// each has transactions acknowledged.
+    /// Starts a run that writes with this number of processes until it is stopped. Waits until each process has
+    /// acknowledged transactions.
     pub fn at_work(&self, processes: u32, more: &[&str]) -> Started {
         let before = self.acknowledged();
         let processes_option = format!("--processes={processes}");
@@ -108,23 +107,23 @@ impl Db {
     }
 }
 
-/// A document of a run with its types.
+/// Deserializes the document of a run.
 pub fn typed(document: &Value) -> RunDocument {
     serde_json::from_value(document.clone()).unwrap()
 }
 
-/// What only a database has, of the first step.
+/// Returns the part of the first step that only a database has.
 pub fn database(document: &Value) -> DatabaseResult {
     *typed(document).steps[0].database.clone().expect("a step on a database")
 }
 
-/// The codes of a document's caveats.
+/// Returns the codes of a document's caveats.
 pub fn codes(document: &Value) -> Vec<&str> {
     let caveats = document["caveats"].as_array().unwrap();
     caveats.iter().map(|caveat| caveat["code"].as_str().unwrap()).collect()
 }
 
-/// Asserts that a command ended with a code and one line on stderr, which has all these words.
+/// Asserts that a command ended with this exit code and one message on stderr that contains all these words.
 #[track_caller]
 pub fn assert_one_line(done: Done, code: i32, words: &[&str]) {
     let Done { stdout, stderr, .. } = done.ends(code);

@@ -1,4 +1,4 @@
-//! What users get wrong: one clear line each, and nothing lost.
+//! User errors: each causes one clear line, and nothing is lost.
 
 use crate::common::{Done, Place, eventually, names};
 use crate::life::shell;
@@ -9,7 +9,7 @@ use iogauge_test_support::{Loop, MIB, Mount, or_skip};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Runs a line whose words are separated by spaces.
+/// Runs a line of words separated by spaces.
 fn line(place: &Place, words: &str) -> Done {
     place.run(&words.split(' ').collect::<Vec<_>>())
 }
@@ -175,7 +175,7 @@ fn what_is_there_already_stays() {
         ["d/RAN: there is a database already", "another --name, or run iogauge db purge sqlite:d"];
     assert_one_line(db.run("setup", &setup), 3, &told);
     assert_eq!(db.run("sizes", &[]).ends(0).stdout, "1,100\n");
-    // Files of others, and a marker of somebody else.
+    // Foreign files, and a foreign marker file.
     let place = Place::new();
     let folder = place.work().join("d/RAN");
     std::fs::create_dir_all(&folder).unwrap();
@@ -197,7 +197,7 @@ fn what_is_there_already_stays() {
     assert_one_line(made, 1, &["file"]);
 }
 
-/// The URL of a folder of a mount.
+/// Returns the URL of a folder on a mount.
 fn url(mount: &Mount) -> String {
     format!("sqlite:{}", mount.point.join("d").display())
 }
@@ -210,7 +210,7 @@ fn remount_read_only(point: &Path) {
     iogauge_test_support::run("mount", &["-o", "remount,ro", point.to_str().unwrap()]).unwrap();
 }
 
-/// Makes a database on a disk that the command would leave alone.
+/// Makes a database on a disk where the command would refuse to.
 fn make_anyway(url: &str, size_bytes: u64, subscripts: u64) {
     let db = backend::open(&url.parse().unwrap()).unwrap();
     let (mut tell, stop) = (|_, _| {}, AtomicBool::new(false));
@@ -229,13 +229,13 @@ fn what_would_fill_the_disk_is_refused() {
     assert_one_line(db("setup", &["--size=1m", "--quiet"]), 3, &told);
     assert_eq!(names(&disk.point), [""; 0]);
     make_anyway(&url, MIB, 100);
-    // What is there is told before.
+    // An existing database is reported before the lack of space.
     assert_one_line(db("setup", &["--size=1m", "--quiet"]), 3, &["there is a database already"]);
     let more = ["--globals=2", "--subscripts=100k", "--quiet"];
     assert_one_line(db("add-globals", &more), 3, &["would leave less than 1 GiB"]);
     assert_eq!(db("sizes", &[]).ends(0).stdout, "1,100\n");
     drop(disk);
-    // With room for less, as much as fits is told, and fits.
+    // If less would fit, the error message says how much, and that much fits.
     let disk = or_skip!("what_would_fill_the_disk_is_refused", tmpfs(1032 * MIB));
     let url = self::url(&disk);
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
@@ -250,14 +250,14 @@ fn what_would_fill_the_disk_is_refused() {
     assert_eq!(db("sizes", &[]).ends(0).stdout.split(',').next(), Some("2"));
 }
 
-/// A disk with the room that the guard wants.
+/// Returns a disk with more free space than the guard requires.
 fn roomy() -> Result<(Loop, Mount), String> {
     let device = Loop::new(2 << 30)?;
     let disk = iogauge_test_support::mounted_ext4(&device.path)?;
     Ok((device, disk))
 }
 
-/// Somebody else takes what is free on a disk, to the last MiB, once this file is there.
+/// Takes nearly all free space of a disk, as another process might, as soon as this file exists.
 fn fill_once_there(disk: &Path, file: &Path) {
     eventually(|| file.exists());
     let taken = std::fs::File::create(disk.join("taken")).unwrap();
@@ -273,7 +273,8 @@ fn fill_once_there(disk: &Path, file: &Path) {
     }
 }
 
-/// Asserts that a command was ended for the disk's sake: where it was full between two looks at it, or before.
+/// Asserts that the disk ended a command: either it was full between two checks, or a check stopped the command before
+/// that.
 #[track_caller]
 fn assert_ended_by_the_disk(done: Done) {
     let code = done.code.filter(|code| [1, 3].contains(code)).expect(&done.stderr);
@@ -307,7 +308,7 @@ fn a_full_disk_is_told_and_cleaned_up() {
     let filling = place.start(&[&["db", "create-globals", &url], &globals[..]].concat());
     fill_once_there(&disk.point, &folder.join("global2.db"));
     assert_ended_by_the_disk(filling.end());
-    // Those that found room stay, and are told by sizes.
+    // The globals that fitted stay, and `sizes` lists them.
     let sizes = db("sizes", &[]).ends(0).stdout;
     assert!(sizes.ends_with(",100000\n"), "{sizes}");
     // Reading makes files beside the logs.
@@ -317,7 +318,7 @@ fn a_full_disk_is_told_and_cleaned_up() {
     assert_eq!(names(&disk.point), ["lost+found"]);
 }
 
-/// Takes what is free on a disk above so much.
+/// Takes the free space of a disk except for this many bytes.
 fn take_all_but(disk: &Path, bytes: u64) {
     let taken = std::fs::File::create(disk.join("taken")).unwrap();
     let about = rustix::fs::statvfs(disk).unwrap();
@@ -326,7 +327,7 @@ fn take_all_but(disk: &Path, bytes: u64) {
     rustix::fs::fallocate(&taken, none, 0, free_bytes.checked_sub(bytes).unwrap()).unwrap();
 }
 
-/// A disk that others fill ends a run before it has less than what stays free; what was measured is kept, and
+/// If others fill the disk, a run ends before it takes the space that must stay free. What it measured is kept, and
 /// nothing that was acknowledged is lost.
 #[test]
 fn a_run_leaves_what_stays_free() {
@@ -335,7 +336,7 @@ fn a_run_leaves_what_stays_free() {
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     db("setup", &["--size=1m", "--quiet"]).ends(0);
     db("create-globals", &["--globals=1", "--subscripts=2000", "--quiet"]).ends(0);
-    // The log grows for as long as the run goes on.
+    // The log grows as long as the run continues.
     let endless = ["--set", "checkpoint=1h", "--set", "checkpoint_size=1t", "--json"];
     let run = ["--mode=write", "--runtime=1h", "--ramp-time=0", "--hang=1ms"];
     let find = ["--mode=write", "--budget=1h", "--limit=commit:p99<=10s"];
@@ -359,7 +360,7 @@ fn a_run_leaves_what_stays_free() {
         assert!(about.f_bavail * about.f_frsize > (1 << 30) - 16 * MIB);
         let checked = db("verify", &["--json"]).ends(0).json();
         assert!(checked["acknowledged"].as_u64() > Some(0) && checked["lost"] == 0, "{checked}");
-        // Nothing is written where there is no more room than that; reading takes none.
+        // Writes need more free space than that. Reads need none.
         if action == "run" {
             assert!(document["steps"][0]["write"]["ios"].as_u64() > Some(0));
         }
@@ -415,7 +416,7 @@ fn one_run_at_a_time() {
     ] {
         assert_one_line(db.run(action, more), 3, &told);
     }
-    // Looking is allowed.
+    // `sizes` is allowed, because it only reads.
     assert_eq!(db.run("sizes", &[]).ends(0).stdout, "2,1000,1000\n");
     db.place.run(&["db", "stop"]).ends(0);
     let document = run.end().ends(130).json();
@@ -459,7 +460,7 @@ fn reset_goes_by_the_place_and_not_by_its_words() {
     db.measured("write", &[]);
     let absolute = format!("sqlite:{}/", db.place.work().join("d").display());
     db.place.run(&[&["db", "run", &absolute, "--mode=read"], &SHORT[..]].concat()).ends(0);
-    // The same word means another database elsewhere.
+    // In another directory, the same URL means another database.
     let lines = format!(
         "mkdir sub && cd sub && iogauge db setup sqlite:d --size=1m --quiet && \
          iogauge db create-globals sqlite:d --globals=1 --subscripts=100 --quiet && \

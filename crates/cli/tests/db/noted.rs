@@ -1,4 +1,4 @@
-//! What is kept beside a database on a server.
+//! What iogauge records in its own directory about a database on a server.
 
 use crate::SHORT;
 use crate::common::{Place, names, skip};

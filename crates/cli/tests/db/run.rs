@@ -1,4 +1,4 @@
-//! Runs and ladders: what their documents say, and whether it is so.
+//! Runs and ladders: what their documents state, and whether it is true.
 
 use crate::common::{Done, Place, eventually};
 use crate::{Db, SHORT, assert_one_line, codes, database, typed};
@@ -7,7 +7,7 @@ use iogauge_db::value::Stamp;
 use iogauge_model::result::{DatabaseWorker, StepResult};
 use serde_json::Value;
 
-/// Workers' counts added up.
+/// Sums a count over the workers.
 fn sum(workers: &[DatabaseWorker], of: fn(&DatabaseWorker) -> u64) -> u64 {
     workers.iter().map(of).sum()
 }
@@ -17,8 +17,8 @@ fn only_step(document: &Value) -> StepResult {
     step
 }
 
-/// What holds of every step: the three directions are the workers' sums, and the database counted what
-/// iogauge made, to the operation.
+/// Asserts what must be true of every step: the counts of the three directions are the sums over the workers, and the
+/// database counted exactly the operations that iogauge made.
 #[track_caller]
 fn assert_adds_up(step: &StepResult, processes: usize) {
     let database = step.database.as_ref().unwrap();
@@ -61,11 +61,11 @@ fn write_counts_every_update_and_commit() {
     assert_eq!((database.mode.as_str(), step.read.is_none()), ("write", true));
     assert_eq!((database.reads_direct, database.read_percent_asked), (None, None));
     assert!(commits.ios > 0 && write.bytes == write.ios * 100);
-    // Whole transactions, but for those at the begin and the end.
+    // The transactions are whole, except at the start and at the end.
     assert!(write.ios.abs_diff(commits.ios * 20) <= 2 * 2 * 20, "{} {}", write.ios, commits.ios);
     let counted = database.counted.unwrap();
     assert_eq!(counted.updates_made, counted.commits_made * 20);
-    // The ramp counts for the database, and not for the result.
+    // The database counts the ramp, the result does not.
     assert!(counted.commits_made > commits.ios);
     let checked = db.verified();
     assert_eq!(checked["acknowledged"], counted.commits_made);
@@ -85,12 +85,12 @@ fn read_reads_blocks_around_the_cache() {
     assert!(step.write.is_none() && step.sync.is_none());
     assert_eq!((database.reads_direct, database.cache_hit_percent), (Some(true), None));
     assert!(read.ios > 0 && read.bytes == read.ios * 8192);
-    // Nothing is acknowledged by whom only reads.
+    // A run that only reads acknowledges nothing.
     assert_eq!(db.verified()["acknowledged_known"], false);
 }
 
-/// The dice fall for each transaction: their share is binomial. Each process may have been in a
-/// transaction at the begin and at the end.
+/// The direction is drawn for each transaction, so the share of reads is binomial. Each process may be in a transaction
+/// at the start and at the end.
 #[test]
 fn io_rolls_the_dice_for_each_transaction() {
     let db = Db::new(2, 2000);
@@ -116,7 +116,7 @@ fn limits_are_judged() {
     let limits = ["--limit=mean<=10s", "--limit=commit:p99<=1ns", "--transaction-length=5"];
     let document = db.measured("write", &limits);
     let (step, database) = (only_step(&document), database(&document));
-    // What names no direction bounds commits, too.
+    // A limit without a direction also applies to commits.
     let told: Vec<String> = database.limits.iter().map(|v| v.limit.to_string()).collect();
     assert_eq!(told, ["mean <= 10 s", "sync:mean <= 10 s", "sync:p99 <= 1 ns"]);
     let commits = step.sync.unwrap().service_ns;
@@ -137,12 +137,12 @@ fn limits_are_judged() {
     let guided = db.measured("write", &["--guide=flash"]);
     let told: Vec<String> = database_limits(&guided);
     assert_eq!(told, ["mean <= 2 ms", "sync:mean <= 2 ms", "max <= 5 ms", "sync:max <= 5 ms"]);
-    // Writes that somebody waits for are commits here.
+    // A guide's limit on writes that someone waits for applies to commits here.
     let guided = db.measured("write", &["--guide=etcd"]);
     assert_eq!(database_limits(&guided), ["write:p99 <= 10 ms", "sync:p99 <= 10 ms"]);
     let sharper = db.measured("write", &["--guide=etcd", "--limit=commit:p99<=9ms"]);
     assert_eq!(database_limits(&sharper), ["sync:p99 <= 9 ms", "write:p99 <= 10 ms"]);
-    // What is typed of writes sharpens the guide's word on them, and leaves that on commits.
+    // A limit on writes from the command line overrides the guide's limit on writes and keeps the one on commits.
     let beside = db.measured("write", &["--guide=etcd", "--limit=write:p99<=8ms"]);
     assert_eq!(database_limits(&beside), ["write:p99 <= 8 ms", "sync:p99 <= 10 ms"]);
     let typed = db.measured("write", &["--limit=write:p99<=10ms"]);
@@ -160,7 +160,7 @@ fn what_is_written_later_is_told() {
     let (without, with) = (db.measured("write", &[]), db.measured("write", &["--drain"]));
     let caveats = without["caveats"].as_array().unwrap();
     let caveat = caveats.iter().find(|caveat| caveat["code"] == code);
-    // Where the devices are not seen, there is nothing that could lack.
+    // If the devices are unknown, no caveat about their writes is possible.
     assert_eq!(caveat.is_some(), typed(&without).steps[0].physical.is_some(), "{caveats:?}");
     let told = |caveat: &Value| caveat["remedy"].as_str().unwrap().contains("--drain");
     assert!(caveat.is_none_or(told) && !codes(&with).contains(&code), "{caveat:?}");
@@ -169,11 +169,11 @@ fn what_is_written_later_is_told() {
     assert!(without.drain.is_none());
     let drain = with.drain.unwrap();
     assert!(drain.seconds > 0.0);
-    // The daemon's last round at least, which brings what the run changed to the files.
+    // At least the daemon's last cycle, which writes the run's changes to the files.
     assert!(with.cycles.iter().any(|cycle| cycle.blocks > 0), "{:?}", with.cycles);
 }
 
-/// A process that pauses is not waited for, and what it did is counted.
+/// A run does not wait for a process in its think time, and counts what the process did.
 #[test]
 fn a_run_ends_in_a_pause() {
     let db = Db::new(2, 1000);
@@ -187,11 +187,11 @@ fn a_run_ends_in_a_pause() {
     }
 }
 
-/// What is written and what is updated are counted over the same time, that of the ramp with them.
+/// Written bytes and updated bytes are counted over the same time, including the ramp.
 #[test]
 fn a_drained_run_counts_from_its_first_update() {
     let db = Db::new(1, 1000);
-    // What was written before is not this run's.
+    // Earlier writes do not belong to this run.
     db.measured("write", &[]);
     let line = ["--mode=write", "--json", "--quiet", "--drain"];
     let done = db.run("run", &[&line[..], &["--ramp-time=600ms", "--runtime=300ms"]].concat());
@@ -205,7 +205,7 @@ fn a_drained_run_counts_from_its_first_update() {
         let updated_bytes = updates * measured.bytes / measured.ios;
         let written = database.written_per_updated.unwrap() * updated_bytes as f64;
         let seen = (physical.write_bytes + later.write_bytes) as f64;
-        // The ramp's as well.
+        // It includes the writes of the ramp.
         assert!(written > seen, "{written} {seen}");
     }
 }
@@ -254,13 +254,13 @@ fn a_ladder_ends_by_a_limit() {
 #[test]
 fn a_ladder_ends_where_throughput_stops_growing() {
     let db = Db::new(1, 1000);
-    // Nothing does two hundred times what it does one at a time by half.
+    // With 400 processes, nothing does even half of 400 times what one process does.
     let document = db.measured("read", &["--ladder=1,400,401"]);
     let steps = typed(&document).steps;
     assert_eq!(steps.iter().map(|step| step.queue_depth).collect::<Vec<_>>(), [1, 400]);
     let end = document["load"]["ladder"]["ended_by"].as_str().unwrap();
     assert!(end.starts_with("400 processes bring ") && end.contains("not +39900 %"), "{end}");
-    // With a pause that is all it takes, two do twice as much as one.
+    // With a think time that takes nearly all the time, two processes do twice as much as one.
     let db = Db::new(2, 1000);
     let paused = ["--hang=40ms", "--transaction-length=1", "--ladder=1,2"];
     let document = db.measured("write", &paused);
@@ -285,12 +285,12 @@ fn a_process_that_writes_needs_a_global() {
     }
     assert_one_line(db.run("run", &["--mode=write", "--ladder=1,2,3"]), 2, &way_out);
     assert!(!db.place.history().exists());
-    // Whoever only reads needs none.
+    // A process that only reads needs no global.
     db.measured("read", &["--processes=3"]);
     db.measured("io", &["--read-pct=100", "--processes=3"]);
 }
 
-/// The transaction that wrote each subscript of global 1, as a seed draws them.
+/// Returns, for each subscript of global 1, the transaction that wrote it, computed from the seed.
 fn drawn(seed: u64, subscripts: u64, transactions: u64, length: u64) -> Vec<u64> {
     let (mut draws, mut sequences) = (SubscriptStream::new(seed, 1), vec![0; subscripts as usize]);
     for sequence in 1..=transactions {
@@ -323,7 +323,7 @@ fn the_seed_tells_every_draw() {
     assert_ne!(seed(db.measured("write", &[])), seed(db.measured("write", &[])));
 }
 
-/// A run that was ended in the middle: what it measured is kept and marked.
+/// Asserts that a run stopped in the middle kept what it measured and is marked as interrupted.
 #[track_caller]
 fn assert_kept(db: &Db, done: Done) {
     let document = done.ends(130).json();
@@ -348,7 +348,7 @@ fn a_run_that_is_ended_keeps_what_it_measured() {
     let stopped = db.place.run(&["db", "stop"]).ends(0).stdout;
     assert!(stopped.contains("was asked to end"), "{stopped}");
     assert_kept(&db, run.end());
-    // The next one has the database to itself.
+    // The next run has the database to itself.
     db.measured("write", &["--processes=2"]);
 }
 
@@ -364,7 +364,7 @@ fn a_run_goes_on_in_the_background() {
     assert_adds_up(&only_step(&document), 1);
     let logs = crate::common::names(db.place.history().parent().unwrap());
     assert!(logs.iter().all(|name| name.starts_with("history.db")), "{logs:?}");
-    // What cannot begin is told at once.
+    // If a run cannot start, the command reports it at once.
     let refused = db.run("run", &[&line[..], &["--processes=2"]].concat());
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("add-globals"), "{}", refused.stderr);
@@ -383,14 +383,15 @@ fn without_a_history_nothing_is_kept() {
 #[test]
 fn a_run_in_which_nothing_was_completed_says_so() {
     let db = Db::new(1, 1000);
-    // Each process pauses behind its first transaction, which belongs to the ramp.
+    // Each process starts its think time after its first transaction, which belongs to the ramp.
     let line = ["--hang=100s", "--ramp-time=2s", "--runtime=300ms", "--json", "--quiet"];
     let document = nothing_completed(db.run("run", &[&["--mode=read"], &line[..]].concat()));
     assert_eq!(document["steps"].as_array().unwrap().len(), 1);
     assert_eq!(db.place.runs()[0].1, "done");
 }
 
-/// Asserts that a command ended with the code for nothing completed and its reason in one line; its document.
+/// Asserts that a command ended with the exit code for no completed operation and gave the reason in one line. Returns
+/// its document.
 #[track_caller]
 pub fn nothing_completed(done: Done) -> Value {
     let done = done.ends(4);

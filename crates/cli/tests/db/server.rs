@@ -1,4 +1,4 @@
-//! A server of PostgreSQL that goes away, takes no more processes, or tells its user little.
+//! A PostgreSQL server that crashes, stops, accepts no more processes, or shows its user little.
 
 use crate::common::{Done, Place, eventually, skip};
 use crate::{assert_one_line, codes};
@@ -6,14 +6,14 @@ use iogauge_model::result::{FindDocument, StoppedBy};
 use iogauge_test_support::postgres::Server;
 use serde_json::Value;
 
-/// A server with settings, or why there is none.
+/// Starts a server with these settings. Returns the reason if that is impossible.
 fn server_with(settings: &[&str]) -> Result<Server, String> {
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     let path = dir.path().to_owned();
     Server::make_on(path, Some(dir), 5432, &["-A", "trust"], settings)
 }
 
-/// A server with a database of iogauge's in it, and the place its commands run in.
+/// A server with a database made by iogauge, and the place where its commands run.
 struct There {
     place: Place,
     server: Server,
@@ -49,7 +49,7 @@ impl There {
         self.place.run(&[&["db", action, &self.url(settings)], more].concat())
     }
 
-    /// The document of the last run in the history, which is the one that was printed.
+    /// Asserts that the last run in the history is the printed one. Returns its document.
     #[track_caller]
     fn kept(&self, done: &Done) -> Value {
         let document = done.json();
@@ -60,7 +60,7 @@ impl There {
     }
 }
 
-/// The message of the caveat of this code.
+/// Returns the message of the caveat with this code.
 #[track_caller]
 fn message<'a>(document: &'a Value, code: &str) -> &'a str {
     let caveats = document["caveats"].as_array().unwrap();
@@ -68,7 +68,7 @@ fn message<'a>(document: &'a Value, code: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("{code}: {caveats:?}"))["message"].as_str().unwrap()
 }
 
-/// True once a process has its workers: all that a run asks before them was answered.
+/// Returns true once a process has its workers. By then the server has answered every query that precedes them.
 fn has_workers(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
@@ -91,7 +91,7 @@ fn what_was_measured_outlives_the_server() {
         let under_way = there.place.start(&[&line[..], more].concat());
         eventually(|| has_workers(under_way.worker()));
         there.server.crash();
-        // Direct reads need no server: only what is asked of it at the end is missing.
+        // Direct reads need no server. Only the queries at the end fail.
         let done = under_way.end().ends(1);
         crate::common::assert_one_message(&done.stderr);
         let document = there.kept(&done);
@@ -110,7 +110,7 @@ fn what_was_measured_outlives_the_server() {
     }
 }
 
-/// A server that is stopped answers nobody, and its sockets stay open.
+/// A stopped server answers no query, and its sockets stay open.
 #[test]
 fn a_run_ends_beside_a_server_that_has_stopped() {
     let name = "a_run_ends_beside_a_server_that_has_stopped";
@@ -132,10 +132,10 @@ fn a_run_ends_beside_a_server_that_has_stopped() {
         assert!(step[kind]["ios"].as_u64() > Some(0), "{step}");
         assert!(codes(&document).contains(&"io-errors"), "{document}");
     }
-    // What was acknowledged is there when the server goes on.
+    // Everything acknowledged is there when the server continues.
     let checked = there.run("verify", "", &["--json"]).ends(0).json();
     assert!(checked["acknowledged"].as_u64() > Some(0) && checked["lost"] == 0, "{checked}");
-    // Whoever comes meanwhile is told, too.
+    // Later commands also report that the server does not answer.
     let frozen = there.server.freeze();
     assert_one_line(there.run("sizes", "", &[]), 1, &["the server has not answered"]);
     drop(frozen);
@@ -155,7 +155,7 @@ fn a_ladder_keeps_the_rungs_before_one_that_fails() {
     let end = document["load"]["ladder"]["ended_by"].as_str().unwrap();
     assert_eq!(end, "30 processes could not be measured");
     assert!(message(&document, "io-errors").starts_with(end), "{document}");
-    // Where it is the first, nothing was measured.
+    // If the first rung fails, nothing was measured.
     let line = ["--mode=read", "--ladder=30,31", "--runtime=300ms", "--quiet"];
     assert_one_line(there.run("run", "&reads=server", &line), 1, &["too many clients"]);
 }
@@ -177,7 +177,7 @@ fn devices_nobody_sees_are_told() {
     assert_eq!(document["steps"][0]["physical"], Value::Null);
     assert!(message(&document, "devices-unknown").contains("this user may not see"), "{document}");
     assert!(!codes(&document).contains(&"unflushed-writes"), "{document}");
-    // As it is told.
+    // The hint works.
     there.server.psql("GRANT pg_read_all_settings TO plain");
     let document = there.run("run", "", &short).ends(0).json();
     if document["steps"][0]["physical"] != Value::Null {
@@ -195,7 +195,7 @@ fn a_search_ends_where_the_server_takes_no_more() {
     let find: FindDocument = serde_json::from_value(document.clone()).unwrap();
     assert!(find.search.curve.iter().all(|point| point.queue_depth < 12), "{document}");
     assert!(find.search.answer.queue_depth < 12 && find.search.answer.met);
-    // A machine that is too busy to come that far has no time to be refused.
+    // On a very busy machine, the search may end before the server refuses a connection.
     if [StoppedBy::MaxDepth, StoppedBy::Saturated].contains(&find.search.answer.stopped_by) {
         assert!(message(&document, "search-cut-short").contains("too many clients"), "{document}");
     }

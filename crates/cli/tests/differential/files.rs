@@ -1,4 +1,4 @@
-//! I/Os of files in a file system, by where their blocks lie on the device.
+//! I/Os on files in a file system, located by the position of the files' blocks on the device.
 
 use crate::common::names;
 use crate::pair::Run;
@@ -7,10 +7,10 @@ use crate::stage::Stage;
 use iogauge_test_support::run;
 use std::path::Path;
 
-/// In front of files that iogauge made stands what tells that it did.
+/// A file that iogauge made begins with a header that identifies it.
 const HEADER_BYTES: u64 = 1 << 20;
 
-/// Blocks of a file, by `filefrag`: first byte of each in the file and on the device.
+/// Returns the blocks of a file, from `filefrag`: the first byte of each in the file and on the device.
 fn blocks(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     let text = run("filefrag", &["-b4096", "-e", path.to_str().unwrap()])?;
     let mut blocks = Vec::new();
@@ -30,7 +30,7 @@ fn blocks(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     Ok(blocks)
 }
 
-/// Reads of a run, in places of the files: number of the file and offset in it.
+/// Returns the reads of a run as places in the files: the number of the file and the offset in it.
 fn places(run: &Run, directory: &Path, header_bytes: u64) -> Vec<(usize, Step)> {
     let files: Vec<Vec<(u64, u64)>> =
         names(directory).iter().map(|name| blocks(&directory.join(name)).unwrap()).collect();
@@ -40,7 +40,7 @@ fn places(run: &Run, directory: &Path, header_bytes: u64) -> Vec<(usize, Step)> 
             Some((file, in_file.checked_sub(header_bytes)?))
         })
     };
-    // Laying files out is writing; what is outside of them is the file system's own.
+    // The writes lay out the files. I/Os outside the files belong to the file system.
     let reads = run.seen.moves().filter(|io| io.op == Op::Read);
     let mut places: Vec<(usize, Step)> = reads
         .filter_map(|io| {

@@ -1,8 +1,8 @@
-//! Job files through fio and through iogauge on the same devices, by what the kernel saw of both.
+//! Job files run by fio and by iogauge on the same devices, compared by the I/Os that the kernel traced.
 //!
-//! Each test runs one file of `jobs/` with both. Where the file decides what is done (amounts,
-//! sequential orders, maps of random blocks), both have to do the same; where chance does, both
-//! have to be samples of one distribution. Differences that are meant are in docs/formats.md.
+//! Each test runs one file of `jobs/` with both tools. If the file determines the I/Os (amounts, sequential orders,
+//! maps of random blocks), both tools must do the same. If they are random, both must be samples of one distribution.
+//! docs/formats.md lists the intended differences.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]

@@ -1,18 +1,18 @@
-//! One job file run by both tools, and what has to be the same.
+//! One job file run by both tools, and what must be the same.
 
 use crate::reports::Report;
 use crate::seen::{Op, Seen};
 use crate::statistics::alike;
 
-/// What one tool did: what the devices saw of it, and what it said.
+/// What one tool did: the I/Os that the devices saw, and its report.
 pub struct Run {
     pub seen: Seen,
     pub report: Report,
 }
 
 impl Run {
-    /// The report has what the devices saw. Syncs are left out: the two tools count different
-    /// ones, and a device sees none where nothing is cached.
+    /// Asserts that the report agrees with what the devices saw. Syncs are left out: the two tools count different
+    /// ones, and a device that caches nothing sees none.
     #[track_caller]
     pub fn says_what_it_did(&self, tool: &str) {
         let (seen, report) = (&self.seen, &self.report);
@@ -23,7 +23,7 @@ impl Run {
     }
 }
 
-/// The same job file run by both.
+/// The same job file run by both tools.
 pub struct Pair {
     pub fio: Run,
     pub iogauge: Run,
@@ -34,14 +34,14 @@ impl Pair {
         [&self.fio.seen, &self.iogauge.seen]
     }
 
-    /// Something of what the devices saw is the same.
+    /// Asserts that a property of the I/Os is the same.
     #[track_caller]
     pub fn same<T: PartialEq + std::fmt::Debug>(&self, what: &str, of: impl Fn(&Seen) -> T) {
         let [fio, iogauge] = self.each().map(of);
         assert_eq!(fio, iogauge, "{what}: fio, iogauge");
     }
 
-    /// Lists of what the devices saw are the same one by one.
+    /// Asserts that lists of I/Os are the same, entry by entry.
     #[track_caller]
     pub fn same_list<T: PartialEq + std::fmt::Debug>(
         &self,
@@ -52,21 +52,21 @@ impl Pair {
         assert_same_list(what, &fio, &iogauge);
     }
 
-    /// Counts of something may be samples of one distribution.
+    /// Asserts that counts may be samples of one distribution.
     #[track_caller]
     pub fn alike(&self, what: &str, counts: impl Fn(&Seen) -> Vec<u64>) {
         let [fio, iogauge] = self.each().map(counts);
         assert!(alike(&fio, &iogauge), "{what}: fio {fio:?}, iogauge {iogauge:?}");
     }
 
-    /// Each report has what the devices saw.
+    /// Asserts that each report agrees with what the devices saw.
     #[track_caller]
     pub fn reports(&self) {
         self.fio.says_what_it_did("fio");
         self.iogauge.says_what_it_did("iogauge");
     }
 
-    /// The same number of reads, writes and flushes, of as many bytes.
+    /// Asserts that the numbers of reads, writes and flushes are the same, and their bytes.
     #[track_caller]
     pub fn same_amounts(&self) {
         self.reports();
@@ -74,7 +74,7 @@ impl Pair {
         self.same("I/Os and bytes", |seen| ops.map(|op| (seen.count(op), seen.bytes(op))));
     }
 
-    /// Shares of reads and writes that may be of one mix, and as many I/Os in all.
+    /// Asserts that the total of I/Os is the same and that the shares of reads and writes may come from one mix.
     #[track_caller]
     pub fn same_mix(&self) {
         self.reports();
@@ -82,15 +82,15 @@ impl Pair {
         self.alike("mix", |seen| vec![seen.count(Op::Read), seen.count(Op::Write)]);
     }
 
-    /// The same block sizes, in shares that may be of one split.
+    /// Asserts that the block sizes are the same and that their shares may come from one split.
     #[track_caller]
     pub fn same_sizes(&self, op: Op) {
         self.same("block sizes", |seen| seen.sizes(op).into_keys().collect::<Vec<_>>());
         self.alike("shares of block sizes", |seen| seen.sizes(op).into_values().collect());
     }
 
-    /// Places within the same range, and spread alike over it; every place within is a multiple of
-    /// the alignment from its beginning.
+    /// Asserts that both tools stay within the range, spread their I/Os alike over it, and place each I/O at a multiple
+    /// of the alignment from its start.
     #[track_caller]
     pub fn same_places(&self, range: (u64, u64), alignment: u64) {
         for (seen, tool) in self.each().into_iter().zip(["fio", "iogauge"]) {
@@ -104,7 +104,7 @@ impl Pair {
     }
 }
 
-/// Tells the first difference of two lists.
+/// Asserts that two lists are the same. Shows their first difference.
 #[track_caller]
 pub fn assert_same_list<T: PartialEq + std::fmt::Debug>(what: &str, fio: &[T], iogauge: &[T]) {
     let Some(at) = (0..fio.len().max(iogauge.len())).find(|at| fio.get(*at) != iogauge.get(*at))

@@ -1,4 +1,4 @@
-//! Where random I/Os go.
+//! Offsets of random I/Os.
 
 use crate::seen::{Io, Op, Seen};
 use crate::stage::{DEVICE_BYTES, Stage};
@@ -48,7 +48,7 @@ fn skews_are_the_same() {
         iogauge.says_what_it_did("iogauge");
         let [fio, iogauge, different] = [fio, iogauge, different].map(|run| ranks(&run.seen));
         assert!(alike(&fio, &iogauge), "{distribution}: fio {fio:?}, iogauge {iogauge:?}");
-        // What the test is for: another skew does not pass.
+        // The test can tell two skews apart: a different one does not pass.
         assert!(!alike(&fio, &different), "{other}: fio {fio:?}, iogauge {different:?}");
     };
     with("zipf:1.2", "zipf:1.1");
@@ -56,8 +56,8 @@ fn skews_are_the_same() {
     with("pareto:0.2", "pareto:0.25");
 }
 
-/// fio 3.33 scatters the blocks of its bell over the whole range, and it is a narrower one, so that
-/// only the amounts are alike.
+/// fio 3.33 scatters the blocks of its normal distribution over the whole range, and its distribution is narrower, so
+/// only the amounts are compared.
 #[test]
 fn normal_places_lie_around_the_middle() {
     let Some(stage) = Stage::new("normal_places_lie_around_the_middle") else { return };

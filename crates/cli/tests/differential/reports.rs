@@ -1,24 +1,23 @@
-//! What a tool says it did. Both print fio's JSON.
+//! What a tool reports. Both print fio's JSON.
 
 use serde_json::Value;
 
 /// Figures of all jobs of a document together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Entries, which `group_reporting` makes fewer.
+    /// Number of entries. `group_reporting` merges entries.
     pub entries: usize,
     /// Reads and writes.
     pub ios: [u64; 2],
-    /// Bytes of both.
+    /// Bytes read and written.
     pub bytes: [u64; 2],
-    /// Flushes.
     pub syncs: u64,
 }
 
 /// Reads a document.
 #[track_caller]
 pub fn read(text: &str) -> Report {
-    // fio may put remarks before it.
+    // fio may print remarks before the document.
     let text = &text[text.find('{').unwrap_or(0)..];
     let document: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
     let jobs = document["jobs"].as_array().unwrap();

@@ -1,8 +1,7 @@
-//! What devices saw of a tool, and what can be said of it.
+//! The I/Os that the devices saw of one tool.
 
 use std::collections::BTreeMap;
 
-/// What an I/O does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
     Read,
@@ -13,11 +12,11 @@ pub enum Op {
 /// One I/O as a device saw it.
 #[derive(Debug, Clone)]
 pub struct Io {
-    /// Name of the task that asked for it.
+    /// Name of the task that issued it.
     pub task: String,
-    /// Its thread.
+    /// Thread ID of the task.
     pub thread: u32,
-    /// When, on the clock of the machine.
+    /// Time, from the machine's monotonic clock.
     pub seconds: f64,
     /// Number of the device, from 0.
     pub device: usize,
@@ -26,22 +25,22 @@ pub struct Io {
     pub len_bytes: u64,
 }
 
-/// Place and size of an I/O with what it does.
+/// The kind, offset and length of an I/O.
 pub type Step = (Op, u64, u64);
 
-/// I/Os in the order in which they came.
+/// I/Os in the order in which they were issued.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub ios: Vec<Io>,
 }
 
 impl Seen {
-    /// Those for which something holds.
+    /// Returns the I/Os that satisfy a condition.
     pub fn only(&self, holds: impl Fn(&Io) -> bool) -> Self {
         Self { ios: self.ios.iter().filter(|io| holds(io)).cloned().collect() }
     }
 
-    /// Reads and writes.
+    /// Returns the reads and writes.
     pub fn moves(&self) -> impl Iterator<Item = &Io> {
         self.ios.iter().filter(|io| io.op != Op::Flush)
     }
@@ -54,7 +53,7 @@ impl Seen {
         self.ios.iter().filter(|io| io.op == op).map(|io| io.len_bytes).sum()
     }
 
-    /// Reads and writes of each size.
+    /// Returns how many I/Os of this kind have each size.
     pub fn sizes(&self, op: Op) -> BTreeMap<u64, u64> {
         let mut sizes = BTreeMap::new();
         for io in self.ios.iter().filter(|io| io.op == op) {
@@ -63,13 +62,13 @@ impl Seen {
         sizes
     }
 
-    /// First byte touched, and the one behind the last.
+    /// Returns the first byte that was accessed and the byte after the last.
     pub fn range(&self) -> (u64, u64) {
         let first = self.moves().map(|io| io.offset_bytes).min().unwrap();
         (first, self.moves().map(|io| io.offset_bytes + io.len_bytes).max().unwrap())
     }
 
-    /// I/Os that begin in each of so many equal parts of a range.
+    /// Returns the number of I/Os that start in each of `parts` equal parts of a range.
     pub fn spread(&self, range: (u64, u64), parts: usize) -> Vec<u64> {
         let mut counts = vec![0; parts];
         for io in self.moves() {
@@ -79,7 +78,7 @@ impl Seen {
         counts
     }
 
-    /// How often each place was met.
+    /// Returns how often each place was accessed.
     pub fn visits(&self) -> Vec<u64> {
         let mut visits = BTreeMap::new();
         for io in self.moves() {
@@ -88,19 +87,19 @@ impl Seen {
         visits.into_values().collect()
     }
 
-    /// What was done, in order.
+    /// Returns the steps in order.
     pub fn steps(&self) -> Vec<Step> {
         self.ios.iter().map(|io| (io.op, io.offset_bytes, io.len_bytes)).collect()
     }
 
-    /// What was done, by place.
+    /// Returns the steps sorted by kind and place.
     pub fn sorted(&self) -> Vec<Step> {
         let mut steps = self.steps();
         steps.sort_unstable();
         steps
     }
 
-    /// What each thread did, in order; the streams by where they began.
+    /// Returns the steps of each thread in order. The threads are sorted by their first steps.
     pub fn streams(&self) -> Vec<Vec<Step>> {
         let mut streams: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
         for io in &self.ios {
@@ -112,13 +111,13 @@ impl Seen {
         streams
     }
 
-    /// First and last moment.
+    /// Returns the times of the first and the last I/O.
     pub fn time(&self) -> (f64, f64) {
         let first = self.ios.first().map(|io| io.seconds).unwrap();
         (first, self.ios.last().map(|io| io.seconds).unwrap())
     }
 
-    /// Times between I/Os that are longer than so many seconds.
+    /// Returns the number of gaps between I/Os that are longer than this.
     pub fn gaps(&self, seconds: f64) -> usize {
         self.ios.windows(2).filter(|pair| pair[1].seconds - pair[0].seconds > seconds).count()
     }

@@ -10,7 +10,7 @@ fn sequential_reads_are_the_same_one_by_one() {
     let pair = stage.both("read.fio");
     pair.same_amounts();
     pair.same_list("order", Seen::steps);
-    // 25 % of 64 MiB on, half of it, and half of that again.
+    // The range starts at 25 % of 64 MiB and has half of its size. Its first half is read again.
     assert_eq!(pair.iogauge.seen.steps()[0], (Op::Read, 16 << 20, 64 << 10));
     assert_eq!(pair.iogauge.seen.bytes(Op::Read), 48 << 20);
 }
@@ -30,7 +30,7 @@ fn streams_leave_out_and_run_backwards() {
     for rw in ["read:64k", "read:-8k", "write:12k"] {
         let pair = stage.both_with("modified.fio", &[("RW", rw)]);
         pair.same_amounts();
-        // Backwards, fio begins with the first block and goes on before the last.
+        // Backwards, fio starts with the first block and continues with those before the last.
         let begin = usize::from(rw == "read:-8k");
         pair.same_list(rw, |seen| seen.steps().split_off(begin));
     }
@@ -46,7 +46,7 @@ fn so_many_follow_each_random_place() {
     };
     let pair = stage.both_with("modified.fio", &[("RW", "randread:8")]);
     pair.same_amounts();
-    // One of them may happen to follow the burst before.
+    // By chance, a burst may start where the previous one ended.
     for seen in [&pair.fio.seen, &pair.iogauge.seen] {
         assert!((250..256).contains(&starts(seen).ios.len()), "{}", starts(seen).ios.len());
     }
@@ -67,7 +67,7 @@ fn flushes_come_after_so_many_writes() {
         let pair = stage.both_with(&name, &[("EVERY", value)]);
         pair.reports();
         let [mut fio, iogauge] = [&pair.fio, &pair.iogauge].map(|run| run.seen.steps());
-        // After 64 writes another one is due, which fio leaves out with nothing to write behind it.
+        // After 64 writes a flush is due. fio leaves it out, because no write follows.
         if sync == "fsync=8" {
             fio.push((Op::Flush, 0, 0));
         }

@@ -1,4 +1,4 @@
-//! How much each I/O moves.
+//! Block sizes of I/Os.
 
 use crate::seen::Op;
 use crate::stage::Stage;

@@ -1,4 +1,4 @@
-//! Devices of a test, and both tools run on them while the kernel writes down their I/Os.
+//! The devices of a test, and how both tools run on them while the kernel traces their I/Os.
 
 use crate::common::{Place, skip};
 use crate::pair::{Pair, Run};
@@ -11,11 +11,10 @@ use std::process::{Command, Stdio};
 
 /// Size of each device.
 pub const DEVICE_BYTES: u64 = 64 << 20;
-/// Size of a file system: iogauge leaves 1 GiB of it free.
+/// Size of a file system. iogauge leaves 1 GiB of it free.
 const FILE_SYSTEM_BYTES: u64 = 2 << 30;
 
-/// What was written before, so that iogauge has nothing to write before it measures: no block is
-/// empty, and none compresses.
+/// Returns the initial data of a device. No block is empty or compressible, so iogauge has no prefill to do.
 fn content() -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut word = move || {
@@ -28,7 +27,7 @@ fn content() -> Vec<u8> {
     (0..DEVICE_BYTES / 8).flat_map(|_| word()).collect()
 }
 
-/// A loop device on a file, and a mount of it, which goes first.
+/// A loop device on a file, and a mount of it, which is dropped first.
 pub struct Device {
     mount: Option<Mount>,
     device: Loop,
@@ -37,7 +36,7 @@ pub struct Device {
 impl Device {
     fn new(image: &Path) -> Result<Self, String> {
         let device = Self { mount: None, device: Loop::on(image, &[])? };
-        // One that was once told to write through swallows flushes ever after, whoever has it.
+        // A loop device that was once set to write-through drops flushes from then on, whoever uses it.
         let cache = device.attribute("queue/write_cache");
         std::fs::write(&cache, "write back").map_err(|error| format!("{cache}: {error}"))?;
         Ok(device)
@@ -51,12 +50,12 @@ impl Device {
         Ok(())
     }
 
-    /// Where the kernel tells something of it.
+    /// Returns the path of an attribute of the device.
     fn attribute(&self, name: &str) -> String {
         format!("/sys/block/{}/{name}", self.device.name())
     }
 
-    /// Major and minor number.
+    /// Returns the major and minor number.
     fn number(&self) -> Result<(u32, u32), String> {
         let path = self.attribute("dev");
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -68,8 +67,8 @@ impl Device {
     }
 }
 
-/// Devices, and the place the tools run in. Fields are dropped in this order: the trace before its
-/// mount point, devices before their images.
+/// Devices, and the place where the tools run. The order of the fields is the order in which they are dropped: the
+/// trace before its mount point, devices before their images.
 pub struct Stage {
     trace: Trace,
     devices: Vec<Device>,
@@ -77,7 +76,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Two devices without anything on them; `None`, said aloud, where something is missing.
+    /// Makes two devices without file systems. Prints a message and returns `None` if something is missing.
     pub fn new(test: &str) -> Option<Self> {
         Self::set_up().map_err(|why| skip(test, &why)).ok()
     }
@@ -100,7 +99,7 @@ impl Stage {
         Ok(Self { trace, devices, place })
     }
 
-    /// A device with a file system, and where it is mounted.
+    /// Makes a device with a file system. Also returns the mount point.
     pub fn with_files(test: &str) -> Option<(Self, PathBuf)> {
         Self::set_up_files().map_err(|why| skip(test, &why)).ok()
     }
@@ -116,12 +115,12 @@ impl Stage {
         Ok((stage, point))
     }
 
-    /// Path of a job file of this folder.
+    /// Returns the path of a job file.
     fn job(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/jobs").join(name)
     }
 
-    /// Variables that job files name, on top of those of the test.
+    /// Returns the variables that job files use, in addition to those of the test.
     fn variables(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
         let mut all: Vec<(String, String)> =
             more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -132,7 +131,7 @@ impl Stage {
         all
     }
 
-    /// Runs a job file through fio.
+    /// Runs a job file with fio.
     pub fn fio(&self, job: &str, variables: &[(&str, &str)]) -> Run {
         let output = self.place.work().join("fio.json");
         let mut command = Command::new("fio");
@@ -142,7 +141,7 @@ impl Stage {
         self.ended(&text, |task| task == "fio")
     }
 
-    /// Runs a job file through iogauge.
+    /// Runs a job file with iogauge.
     pub fn iogauge(&self, job: &str, variables: &[(&str, &str)]) -> Run {
         let job = Self::job(job);
         let line = ["run", job.to_str().unwrap(), "--destroy-data", "--output-format=json", "-q"];
@@ -165,18 +164,18 @@ impl Stage {
     }
 
     fn ended(&self, report: &str, is_worker: impl Fn(&str) -> bool) -> Run {
-        // What io_uring could not do at once is done by threads of its own.
+        // io_uring's own threads do the I/Os that it could not do at once.
         let all = self.trace.end().into_iter();
         let ios = all.filter(|io| is_worker(&io.task) || io.task.starts_with("iou-wrk"));
         Run { seen: Seen { ios: ios.collect() }, report: reports::read(report) }
     }
 
-    /// Runs a job file through both.
+    /// Runs a job file with both tools.
     pub fn both(&self, job: &str) -> Pair {
         self.both_with(job, &[])
     }
 
-    /// Runs a job file through both, with variables set.
+    /// Runs a job file with both tools, with these variables set.
     pub fn both_with(&self, job: &str, variables: &[(&str, &str)]) -> Pair {
         Pair { fio: self.fio(job, variables), iogauge: self.iogauge(job, variables) }
     }

@@ -1,14 +1,13 @@
-//! Whether two samples may be of one distribution.
+//! Whether two samples may come from one distribution.
 
-/// Standard deviations beyond which samples of one distribution lie less than once in a million
-/// times.
+/// The distance, in standard deviations, that samples of one distribution exceed less than once in a million cases.
 const FAR: f64 = 4.75;
-/// I/Os that a class has to have in both samples together, so that its share is normal enough.
+/// Minimum number of I/Os that a class needs in both samples together, so that its share is nearly normal.
 const LEAST: u64 = 20;
 
-/// How far the counts of two samples in the same classes lie apart, in standard deviations of what
-/// chance does to samples of one distribution: the two-sample chi-square statistic by the
-/// approximation of Wilson and Hilferty (1931). Classes that have too few are put together.
+/// Returns the distance between the counts of two samples in the same classes, in standard deviations of the distance
+/// of samples of one distribution: the two-sample chi-square statistic by the approximation of Wilson and Hilferty
+/// (1931). Classes with too few I/Os are merged.
 pub fn distance(a: &[u64], b: &[u64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let mut classes = vec![(0, 0)];
@@ -42,13 +41,13 @@ pub fn distance(a: &[u64], b: &[u64]) -> f64 {
     ((square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
 }
 
-/// True where the samples may be of one distribution.
+/// Returns true if the samples may come from one distribution.
 pub fn alike(a: &[u64], b: &[u64]) -> bool {
     distance(a, b) < FAR
 }
 
-/// Counts of places by how often they were met, most first: of the first, the next two, the next
-/// four and so on. Tells skews apart wherever the places lie.
+/// Sums the counts by rank, largest first: of the first place, the next two, the next four and so on. The result shows
+/// a skew wherever the places are.
 pub fn by_rank(mut counts: Vec<u64>) -> Vec<u64> {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let mut classes = vec![0; 40];
@@ -66,7 +65,7 @@ fn what_differs_is_told_apart() {
     assert!(!alike(&[500, 300, 200], &[200, 300, 500]));
     assert!(!alike(&[100, 0], &[0, 100]));
     assert!(!alike(&[100, 100], &[0, 0]));
-    // Classes with next to nothing in them tell nothing.
+    // Classes with almost no I/Os do not count.
     assert!(alike(&[1000, 3, 1], &[1000, 0, 0]));
     assert_eq!(by_rank(vec![1, 9, 2, 4, 3])[..4], [9, 7, 3, 0]);
 }

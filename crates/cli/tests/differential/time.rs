@@ -1,4 +1,4 @@
-//! When I/Os come.
+//! When I/Os are issued.
 
 use crate::seen::{Op, Seen};
 use crate::stage::Stage;
@@ -14,7 +14,7 @@ fn pauses_come_between_so_many_ios() {
     let pair = stage.both("thinktime.fio");
     pair.same_amounts();
     pair.same("order", Seen::steps);
-    // 60 I/Os, four between two pauses of 30 ms.
+    // 60 I/Os with a think time of 30 ms after every four.
     pair.same("pauses", |seen| seen.gaps(0.029));
     assert_eq!(pair.iogauge.seen.gaps(0.029), 14);
 }

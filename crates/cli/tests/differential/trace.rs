@@ -1,26 +1,26 @@
-//! What the kernel tells of the I/Os of block devices: its event `block_bio_queue`, which comes
-//! once for each I/O, from the task that asked for it, before anything is merged or put in order.
+//! The kernel's trace of the I/Os of block devices: its event `block_bio_queue`, which occurs once for each I/O, in the
+//! task that issued it, before I/Os are merged or reordered.
 
 use crate::seen::{Io, Op};
 use iogauge_test_support::Mount;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of one sector in the event, whatever the device's sector is.
+/// Bytes of a sector in the event, whatever the device's sector size.
 const SECTOR_BYTES: u64 = 512;
-/// Room for more I/Os on one processor than any job file here asks for.
+/// Room on each processor for more I/Os than any job file here issues.
 const BUFFER_KB: &str = "8192";
 
-/// A trace of its own, of some devices alone.
+/// A separate trace instance for some devices only.
 pub struct Trace {
     instance: PathBuf,
     devices: Vec<(u32, u32)>,
-    /// Unmounted when the instance is gone.
+    /// Unmounted after the instance is removed.
     _mount: Mount,
 }
 
 impl Trace {
-    /// Mounts tracefs on a new directory and makes an instance that hears of these devices.
+    /// Mounts tracefs on a new directory and makes an instance that traces these devices.
     pub fn new(mount: &Path, devices: &[(u32, u32)]) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mount = Mount::at(mount, &["-t", "tracefs", "iogauge-test"])?;
@@ -30,7 +30,7 @@ impl Trace {
         let trace = Self { instance, devices: devices.to_owned(), _mount: mount };
         let make = |error| format!("{}: {error}", trace.instance.display());
         std::fs::create_dir(&trace.instance).map_err(make)?;
-        // dev_t of the kernel itself: the minor number in the lower 20 bits.
+        // The kernel's internal dev_t has the minor number in the lower 20 bits.
         let numbers = trace.devices.iter().map(|(major, minor)| (major << 20) | minor);
         let filter: Vec<String> = numbers.map(|number| format!("dev == {number}")).collect();
         trace.set("events/block/block_bio_queue/filter", &filter.join(" || "))?;
@@ -46,13 +46,13 @@ impl Trace {
         std::fs::write(&path, value).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Forgets what was seen and listens.
+    /// Clears the trace and starts it.
     pub fn begin(&self) {
         self.set("trace", "").unwrap();
         self.set("tracing_on", "1").unwrap();
     }
 
-    /// Listens no more, and returns what was seen in the order in which it came.
+    /// Stops the trace and returns its I/Os in the order in which they were issued.
     pub fn end(&self) -> Vec<Io> {
         self.set("tracing_on", "0").unwrap();
         let text = std::fs::read_to_string(self.instance.join("trace")).unwrap();
@@ -64,11 +64,11 @@ impl Trace {
         lines.filter_map(|line| self.io(line).unwrap_or_else(|| panic!("{line:?}"))).collect()
     }
 
-    /// `TASK-PID [CPU] FLAGS SECONDS: block_bio_queue: MAJOR,MINOR RWBS SECTOR + SECTORS [TASK]`;
-    /// `Some(None)` where it moves no data, as a discard.
+    /// Parses `TASK-PID [CPU] FLAGS SECONDS: block_bio_queue: MAJOR,MINOR RWBS SECTOR + SECTORS [TASK]`. Returns
+    /// `Some(None)` if the I/O moves no data, such as a discard.
     fn io(&self, line: &str) -> Option<Option<Io>> {
         let (before, event) = line.split_once(": block_bio_queue: ")?;
-        // Columns are padded: the seconds are in the first hours of a machine.
+        // Columns are padded, so white space precedes the seconds in the first hours after the boot.
         let mut words = before.split_whitespace().rev();
         let seconds = words.next()?.parse().ok()?;
         let thread = words.nth(2)?.rsplit_once('-')?.1.parse().ok()?;
@@ -83,7 +83,7 @@ impl Trace {
             b'R' => Op::Read,
             b'W' => Op::Write,
             b'F' if len_bytes == 0 => Op::Flush,
-            // A write with a flush before it.
+            // A write with a preceding flush.
             b'F' if rwbs.contains('W') => Op::Write,
             _ => return Some(None),
         };

@@ -1,5 +1,5 @@
-//! `best-worst` on a device whose best and worst are known: fresh writes take 20 µs, settled ones 200 µs,
-//! reads 100 µs, eight at a time, behind a bus of 2 GB/s.
+//! `best-worst` on a device whose best and worst are known: fresh writes take 20 µs, settled writes 200 µs, reads
+//! 100 µs, eight I/Os at a time, behind a bus of 2 GB/s.
 
 use crate::common::{Place, near};
 use serde_json::Value;
@@ -40,12 +40,12 @@ fn both_ends_of_a_known_device() {
     near(&of(findings, "worst", "random read")["iops"], 80_000.0, 0.001);
     near(&of(findings, "worst", "random write")["iops"], 40_000.0, 0.001);
     near(&findings["best_to_worst"], 10.0, 0.001);
-    // Sixteen readers and sixteen writers before channels that serve whoever came first: both wait
-    // alike, and come back as often as their own service lets them.
+    // Sixteen readers and sixteen writers share channels that serve in order of arrival. Both wait equally long before
+    // their own service time.
     let hybrid = |side: &str| findings["hybrid"][side]["iops"].as_f64().unwrap();
     let busy = hybrid("read") * 100e-6 + hybrid("write") * 200e-6;
     assert!((busy - 8.0).abs() < 0.05, "{busy} channels are busy");
-    // One reads in 100 µs and writes in 200 µs, and the bus takes 2 µs each time.
+    // A single user reads in 100 µs and writes in 200 µs. Each transfer on the bus takes 2 µs.
     let dependent = &findings["dependent"];
     near(&dependent[0]["updates_per_sec"], 1.0 / 304.1e-6, 0.005);
     near(&dependent[0]["independent_iops"], 1.0 / 152.05e-6, 0.02);
@@ -113,7 +113,7 @@ fn data_stays_as_it_is() {
     let document = place.run(&[&fixed, &options[..]].concat()).ends(0).json();
     assert_eq!(document["steps"].as_array().unwrap().len(), 5);
     assert!(std::fs::read(&path).unwrap() == bytes, "the file was changed");
-    // Without it a file of somebody else is not written.
+    // Without the option, a foreign file is not written.
     place.run(&["suite", "best-worst", "data", "--quiet"]).ends(3);
     assert!(std::fs::read(&path).unwrap() == bytes, "the file was changed");
 }

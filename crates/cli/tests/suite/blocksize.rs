@@ -1,9 +1,9 @@
-//! `blocksize` where the truth is known: channels in front of a bus.
+//! `blocksize` on a device whose true figures are known: channels in front of a bus.
 
 use crate::common::{Place, near};
 use serde_json::Value;
 
-/// 80,000 IOPS, until 1 GB/s are used up: from 12,500 bytes on.
+/// 80,000 IOPS, up to the bus limit of 1 GB/s, which blocks of 12,500 bytes reach.
 const TARGET: &str = "sim:channels=8,service=100us,dist=const,bus=1GB/s";
 
 fn document(options: &[&str]) -> Value {
@@ -23,10 +23,10 @@ fn the_bus_shows() {
     let rows = document["tables"][0]["own"]["rows"].as_array().unwrap();
     let bound: Vec<&str> = rows.iter().map(|row| row[5]["text"].as_str().unwrap()).collect();
     assert_eq!(bound, ["I/Os", "I/Os", "I/Os", "bandwidth", "bandwidth", "bandwidth"]);
-    // One at a time: the service, and the transfer behind it.
+    // At QD 1: the service time and then the transfer.
     near(&rows[0][4]["latency_ns"], 100_512.0, 0.0001);
     near(&rows[5][4]["latency_ns"], 1_148_576.0, 0.0001);
-    // By 32: four rounds of the eight channels, or 32 transfers.
+    // At QD 32: four rounds of the eight channels, or 32 transfers.
     near(&rows[0][3]["latency_ns"], 400_000.0, 0.01);
     near(&rows[5][3]["latency_ns"], 32.0 * 1_048_576.0, 0.01);
 }

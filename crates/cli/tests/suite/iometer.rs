@@ -1,4 +1,4 @@
-//! `iometer` where the truth is known, and on files.
+//! `iometer` on a device whose true figures are known, and on files.
 
 use crate::common::{Place, near};
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn four_threads_do_four_ios_at_a_time() {
     let options = ["--threads=4", "--filesize=16", "--seconds=3"];
     let document = document(&Place::new(), target, &options);
     let phases = document["findings"]["phases"].as_array().unwrap();
-    // One I/O of each thread in its service time; half of the last phase writes.
+    // Each thread does one I/O per service time. Half of the last phase's I/Os are writes.
     let truth = [("write", 20_000.0), ("read", 40_000.0), ("random read", 40_000.0)];
     for (phase, (name, iops)) in phases.iter().zip(truth) {
         assert_eq!(phase["phase"], name);

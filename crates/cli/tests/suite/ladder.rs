@@ -1,4 +1,4 @@
-//! `ladder` where the truth is known: N users make min(N, 8) I/Os per 100 µs.
+//! `ladder` on a device whose true figures are known: N users do min(N, 8) I/Os per 100 µs.
 
 use crate::common::{EIGHT, Place, near};
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn it_ends_right_behind_the_channels() {
 #[test]
 fn it_ends_where_the_limit_breaks() {
     let constant = format!("{EIGHT},dist=const");
-    // 64 users wait 800 µs, 128 twice as long.
+    // 64 users wait 800 µs, 128 users twice as long.
     let document = document(&constant, &["--growth=0", "--limit=mean<=1ms"]);
     assert_eq!(rows(&document).len(), 8);
     let findings = &document["findings"];

@@ -1,4 +1,4 @@
-//! Suites through the binary: what all of them keep to, and each one's own.
+//! Suites through the binary: what all suites have in common, and what is specific to each.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod best_worst;

@@ -1,4 +1,4 @@
-//! `oltp`: the truth on simulated devices, files of users, block devices, fio.
+//! `oltp`: true figures on simulated devices, files per user, block devices, fio.
 
 use crate::common::{EIGHT, Place, near, skip};
 use iogauge_test_support::{Loop, MIB, or_skip};
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-/// Rows of the classic table as CSV: name, users, size, IOPS.
+/// Returns the rows of the classic table as name, users, size and IOPS.
 fn rows(place: &Place) -> Vec<(String, u32, String, f64)> {
     let csv = place.run(&["history", "show", "last", "--format=csv"]).ends(0).stdout;
     let row = |line: &str| {
@@ -56,7 +56,7 @@ fn eight_channels_serve_eight_users() {
     assert!(told[3].starts_with("A redo write of 1 KiB takes 100 µs"), "{told:?}");
     assert!(told[4].contains("mixed 80/20 reach 80,000 IOPS with 8 users"), "{told:?}");
     assert_eq!(told.len(), 5);
-    // A mixed test has a row for each direction, every other one has one.
+    // A mixed test has a row for each direction, every other test has one row.
     let rows = rows(&place);
     assert_eq!(rows.len(), 27 + 5);
     let users = |name: &str| -> Vec<u32> {
@@ -101,7 +101,7 @@ fn a_file_for_each_user_and_a_row_for_all() {
         let table = place.run(&["history", "show", "last", &option]).ends(0).stdout;
         assert_eq!(table.matches("randread").count(), 4, "{table}");
     }
-    // As many doubts as there are kinds, not as there are files.
+    // A caveat of one kind is raised once, not once per file.
     let codes = codes(&document);
     let small = codes.iter().filter(|code| **code == "smaller-than-cache");
     assert!(small.count() <= 1, "{codes:?}");
@@ -109,9 +109,9 @@ fn a_file_for_each_user_and_a_row_for_all() {
     assert!(place.names().is_empty());
 }
 
-/// Bytes of an image that hold anything but zeros, in units of a sector.
+/// Returns the total size of the sectors of a device's image that are not all zeros.
 fn written(device: &Loop) -> u64 {
-    // What a loop device wrote is in the page cache of its image.
+    // The data that a loop device wrote is in the page cache of its image.
     let image = std::fs::read(device.image()).unwrap();
     image.chunks(512).filter(|sector| sector.iter().any(|byte| *byte != 0)).count() as u64 * 512
 }
@@ -144,7 +144,7 @@ fn block_devices_are_read_as_they_are_and_written_on_demand() {
         done.stderr
     );
     assert_eq!(written(&first) + written(&second), 0);
-    // As much of each as was asked, then all of both.
+    // First the requested share of each device, then all of both.
     let init = ["--tests=readrand,read", "--init", "--destroy-data", "--json"];
     let part = with(&[&init[..], &["--size=8m"]].concat()).ends(0).json();
     assert_eq!((written(&first), written(&second)), (4 * MIB, 4 * MIB));
@@ -154,12 +154,12 @@ fn block_devices_are_read_as_they_are_and_written_on_demand() {
     let fill = &steps(&all)[0];
     assert_eq!((&fill["key"], &fill["phase"]), (&"init".into(), &"init".into()));
     assert_eq!(fill["result"]["step"]["write"]["bytes"], 8 * MIB + LARGE);
-    // Filling is no row of the table.
+    // The prefill is not a row of the table.
     assert!(rows(&place).iter().all(|row| row.0 != "write"));
 }
 
-/// fio that tells the job files it is started with, its files by their paths. It may write nothing, and
-/// tells them to a socket.
+/// A fio that records the job files it is started with, with the paths of their files. It may not write files, so it
+/// sends them to a socket.
 struct RecordingFio {
     via: String,
     told: UnixListener,
@@ -182,7 +182,7 @@ impl RecordingFio {
         Self { via: format!("--via=fio={}", path.display()), told }
     }
 
-    /// What fio was asked since, as one text.
+    /// Returns the job files since the last call, as one text.
     fn asked(&self) -> String {
         let mut text = String::new();
         while let Ok((mut asked, _)) = self.told.accept() {
@@ -209,7 +209,7 @@ fn fio_does_the_same() {
     let all = shared["findings"]["matrix"].as_array().unwrap();
     assert!(all.len() == 8 && all.iter().all(|entry| entry["iops"].as_f64() > Some(0.0)));
     let text = fio.asked();
-    // Three users go through a third each, of 24 MiB behind the header of the file.
+    // Each of the three users covers a third of the 24 MiB after the file's header.
     assert_eq!(text.matches("\noffset=1m\noffset_increment=8m\nsize=8m\n").count(), 2, "{text}");
     assert_eq!(text.matches("\nsync=sync\n").count(), 2, "{text}");
     assert_eq!(text.matches("\nrwmixread=80\n").count(), 2, "{text}");
@@ -226,7 +226,7 @@ fn fio_does_the_same() {
     let rows = rows(&place);
     let users: Vec<u32> = rows.iter().map(|row| row.1).collect();
     assert_eq!(users, [1, 3, 1, 3]);
-    // What the three did together is what the row says.
+    // The row sums the three users.
     let three = &steps(&own)[1]["result"]["step"]["read"];
     near(&three["iops"]["mean"], rows[1].3, 0.01);
 }

@@ -1,4 +1,4 @@
-//! Suites of the user's own: TOML files and fio's job files as steps.
+//! Suites that the user writes: TOML files, and fio's job files as steps.
 
 use crate::common::{Place, near};
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn steps_of_a_file_come_to_what_the_device_gives() {
     assert_eq!(keys(&document), names);
     assert_eq!(document["suite"]["name"], file.as_str());
     let found = &document["findings"]["steps"];
-    // N/s up to the channels, then c/s.
+    // The IOPS grow with the users up to the number of channels, then stay constant.
     for (step, iops, mean_ns) in [
         (0, 10_000.0, 1e5),
         (1, 80_000.0, 1e5),
@@ -57,7 +57,7 @@ fn steps_of_a_file_come_to_what_the_device_gives() {
     let broke = "1 of 6 steps with limits broke them: reads 16 users (mean 200 µs, not <= 150 µs).";
     assert_eq!(verdict[2], broke, "{verdict:?}");
     assert!(done.stderr.contains("by users"), "{}", done.stderr);
-    // The digest of the file is nobody's option.
+    // The digest of the file is not shown as an option.
     assert!(!done.stderr.contains("content="), "{}", done.stderr);
 }
 
@@ -154,7 +154,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
         (&["suite", &file, ".", "--nosuch"], "--nosuch"),
         (&["suite", "nosuch", "."], "a file that ends in .toml or .fio"),
     ] {
-        // A directory of which a test file would be made is no mistake.
+        // A directory is a valid target: a test file would be made in it.
         if line.ends_with(&["."]) && line[1] == file {
             continue;
         }
@@ -180,7 +180,7 @@ fn a_job_file_is_a_list_of_steps() {
     assert_eq!(document["steps"][0]["result"]["step"]["write"]["bytes"], 8 << 20);
     assert_eq!(document["steps"][1]["result"]["step"]["read"]["ios"], 200);
     assert_eq!(place.names(), ["steps.fio"]);
-    // In place of its files.
+    // TARGET replaces the files of the job file.
     let document = place.run(&["suite", &file, TARGET, "--json", "--quiet"]).ends(0).json();
     assert_eq!(document["target"]["kind"], "simulated");
     near(&document["findings"]["steps"][0]["iops"], 10_000.0, 0.01);

@@ -1,10 +1,10 @@
-//! Suites that were cut short go on where they ended.
+//! Interrupted suites continue where they ended.
 
 use crate::common::{Place, kill_both};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// A target in real time, so that there is time to interrupt it.
+/// Options for a target in real time, so that there is time to interrupt it.
 const OPTIONS: [&str; 6] = [
     "--bs=4k,8k,16k",
     "--seconds=300ms",
@@ -18,7 +18,7 @@ fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["suite", "blocksize", "."], &OPTIONS[..], more].concat()
 }
 
-/// Steps kept of the last run.
+/// Returns the number of steps that the history has of the last run.
 fn kept(place: &Place) -> usize {
     if !place.history().exists() {
         return 0;
@@ -28,7 +28,7 @@ fn kept(place: &Place) -> usize {
     stored["steps"].as_array().map_or(0, Vec::len)
 }
 
-/// Starts the suite, waits until so many steps are kept, and sends a signal.
+/// Starts the suite, waits until this many steps are kept, and sends a signal.
 fn cut_short(place: &Place, steps: usize, signal: i32) {
     let mut child = place.command(&arguments(&[])).spawn().unwrap();
     let begin = Instant::now();
@@ -56,7 +56,7 @@ fn goes_on(signal: i32) {
     assert!(id.contains(document["run_id"].as_str().unwrap()), "{id}");
     let codes = document["caveats"].as_array().unwrap();
     assert!(codes.iter().any(|caveat| caveat["code"] == "resumed"), "{codes:?}");
-    // What was kept of the first part is not measured again.
+    // The kept steps of the first part are not measured again.
     let first: Vec<&Value> = steps.iter().filter(|step| step["part"] == 0).collect();
     assert!(first.len() >= 2 && first.len() <= before, "{} of {before}", first.len());
     assert!(steps.iter().all(|step| step.get("interrupted").is_none()));
@@ -84,13 +84,13 @@ fn a_suite_goes_on_only_as_it_was_asked() {
     assert!(done.stderr.contains("was begun with --iodepth=2, not --iodepth=3"), "{}", done.stderr);
     let done = place.run(&["suite", "blocksize", ".", "--rw=randread", "--resume"]).ends(2);
     assert!(done.stderr.contains("was begun with no --rw"), "{}", done.stderr);
-    // The same word for another directory is another target.
+    // `.` in another directory is another target.
     std::fs::create_dir(place.work().join("other")).unwrap();
     let mut command = place.command(&["suite", "blocksize", ".", "--resume"]);
     let output = command.current_dir(place.work().join("other")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && said.contains("measured"), "{said}");
-    // Options need not be typed again.
+    // Options need not be repeated.
     let done =
         place.run(&["suite", "blocksize", ".", "--resume=last", "--json", "--quiet"]).ends(0);
     assert_eq!(done.json()["steps"].as_array().unwrap().len(), 6);

@@ -1,4 +1,4 @@
-//! Tests after the SNIA specification, on devices that settle, never settle, and settle late.
+//! Tests after the SNIA specification, on devices that reach a steady state, reach it late, or never do.
 
 use crate::common::{Done, Place, near};
 use iogauge_test_support::{Loop, or_skip};
@@ -9,7 +9,7 @@ fn suite(place: &Place, name: &str, target: &str, more: &[&str]) -> Done {
     place.run(&[&["suite", name, target, "--json", "--quiet"], more].concat())
 }
 
-/// The findings of a run that came to its end.
+/// Returns the findings of a completed run.
 fn findings(place: &Place, name: &str, target: &str, more: &[&str]) -> Value {
     suite(place, name, target, more).ends(0).json()["findings"].clone()
 }
@@ -21,9 +21,9 @@ fn cell(findings: &Value, read_percent: u32, block_bytes: u64) -> &Value {
     cells.iter().find(is).unwrap_or_else(|| panic!("no {read_percent} {block_bytes} in {cells:?}"))
 }
 
-/// Rounds of a device of one channel with one I/O outstanding: reads take `read_ms`, and writes what a
-/// device that is fresh for so many bytes takes (docs/simulated.md). Each of a round's two elements
-/// lasts a second; writes per second come out.
+/// Returns the writes per second of each round, on a device with one channel and one I/O outstanding. The device is
+/// fresh for this many bytes and then takes longer for a write (docs/simulated.md). A round consists of a second of
+/// reads and a second of writes.
 fn rounds_of_writes(fresh_bytes: u64, mut written_bytes: u64) -> Vec<f64> {
     const MIB: u64 = 1 << 20;
     let write_ms = |written: u64| {
@@ -42,8 +42,8 @@ fn rounds_of_writes(fresh_bytes: u64, mut written_bytes: u64) -> Vec<f64> {
     (0..25).map(round).collect()
 }
 
-/// The last of the first five rounds that differ by no more than a fifth of their mean, and whose line
-/// moves by no more than a tenth.
+/// Returns the last of the first five consecutive rounds that are steady: their range is at most a fifth of their mean,
+/// and their regression line changes by at most a tenth of it.
 fn steady_at(rounds: &[f64]) -> Option<usize> {
     let is_steady = |last: &usize| {
         let five = &rounds[last - 5..*last];
@@ -60,7 +60,7 @@ fn steady_at(rounds: &[f64]) -> Option<usize> {
 fn rounds_end_where_the_device_has_settled() {
     let place = Place::new();
     let mut ends = Vec::new();
-    // Fresh long enough for five rounds, worn while they run, and worn late.
+    // Fresh for at least five rounds, worn during them, and worn late.
     for fresh_mib in [2000_u64, 400, 1000] {
         let target = format!(
             "sim:channels=1,service=10ms,dist=const,write_service=20ms,fresh={fresh_mib}m,\
@@ -115,7 +115,7 @@ fn a_device_that_never_settles_takes_all_rounds() {
 #[test]
 fn each_mix_and_size_comes_out_as_the_device_serves_it() {
     let place = Place::new();
-    // Four channels are kept busy by eight I/Os; the largest blocks fill the bus.
+    // Eight I/Os keep four channels busy. The largest blocks use the whole bus.
     let target = "sim:channels=4,service=10ms,dist=const,write_service=30ms,bus=100MB/s,size=64m";
     let options = ["--scale=60", "--threads=2", "--iodepth=4"];
     let document = suite(&place, "snia-iops", target, &options).ends(0).json();
@@ -170,8 +170,8 @@ fn writes_fall_where_the_device_is_no_longer_fresh() {
     let written = |round: &Value| round["written_bytes"].as_u64().unwrap();
     let (four, total) = (4 << 24, written(rounds.last().unwrap()));
     assert!(total >= four && written(&rounds[rounds.len() - 2]) < four, "{total}");
-    // 2500 IOPS, half of the way, are a service of 400 µs: a fifth of the way from 250 µs to 1 ms,
-    // and of the 16 MiB it takes.
+    // 2500 IOPS are halfway between the first and the last rate. They correspond to a service time of 400 µs, a
+    // fifth of the way from 250 µs to 1 ms, and of the 16 MiB that the change takes.
     let truth = f64::from(32 << 20) + f64::from(16 << 20) / 5.0;
     let a_round = 400.0 * 4096.0;
     let falls_at = found["falls_at_bytes"].as_f64().unwrap();
@@ -186,7 +186,7 @@ fn a_file_is_measured_and_does_not_conform() {
     let place = Place::new();
     let options = ["--size=8m", "--scale=6000", "--purged"];
     let done = suite(&place, "snia-latency", ".", &options);
-    // On a busy machine nothing may come back in the ten milliseconds of a round.
+    // On a busy machine, no I/O may complete within the ten milliseconds of a round.
     assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
     let document = done.json();
     let found = &document["findings"];
@@ -213,7 +213,7 @@ fn an_interrupted_run_goes_on_in_the_middle_of_a_round() {
     };
     let mut child = place.command(&arguments).spawn().unwrap();
     let begin = Instant::now();
-    // The preconditioning, a round, and a half.
+    // The preconditioning and one and a half rounds.
     while !place.history().exists() || kept() < 4 {
         assert!(begin.elapsed() < Duration::from_secs(60), "no step was kept");
         std::thread::sleep(Duration::from_millis(20));
@@ -251,7 +251,7 @@ fn a_block_device_is_not_written_before_its_test() {
     assert!(found["written_bytes"].as_u64().unwrap() >= 4 * (8 << 20));
     let caveats = document["caveats"].as_array().unwrap();
     assert!(caveats.iter().all(|caveat| caveat["code"] != "zero-blocks"), "{caveats:?}");
-    // Half of it is not the whole of it.
+    // A test of half the device does not conform.
     let done = place.run(&[&options[..], &["--size=4m"]].concat()).ends(0);
     let reasons = done.json()["findings"]["reasons"].to_string();
     assert!(reasons.contains("--size used only 4 MiB of the device"), "{reasons}");

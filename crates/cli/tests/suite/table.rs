@@ -1,4 +1,4 @@
-//! What every suite of the table keeps to.
+//! What all built-in suites have in common.
 
 use crate::common::Place;
 use iogauge_lab::suite::{SUITES, SuiteInfo};
@@ -6,16 +6,16 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Small enough to be filled in a moment.
+/// Small enough for a quick prefill.
 const TARGET: &str = "sim:channels=8,service=100us,size=64m";
 
-/// A suite that looks at data needs a device that keeps it.
+/// Returns the target of a suite. A suite that checks data needs a device that keeps it.
 fn target(suite: &SuiteInfo) -> String {
     let keeps = if suite.name == "verify" { ",data=keep" } else { "" };
     format!("{TARGET}{keeps}")
 }
 
-/// The words of a trial run.
+/// Returns the command line of a trial run.
 fn words(suite: &SuiteInfo) -> Vec<String> {
     let option = |(name, value): &(String, String)| match value.as_str() {
         "" => format!("--{name}"),

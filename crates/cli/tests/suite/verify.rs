@@ -1,5 +1,5 @@
-//! The suite `verify`: what is right is called right, after kills too, and what is spoilt under a
-//! device is found and named.
+//! The suite `verify`: correct data is accepted, even after kills. Data that is damaged behind a device is found and
+//! named.
 
 use crate::common::{Done, Place, direct_io, eventually, skip};
 use iogauge_test_support::Loop;
@@ -13,14 +13,14 @@ const WRONG: i32 = 4;
 /// 512 blocks.
 const SIZE: u64 = 2 << 20;
 
-/// A loop device on an image in the place of a test.
+/// A loop device on an image in the working directory of a test.
 struct Disk {
     device: Loop,
     image: PathBuf,
 }
 
 impl Disk {
-    /// `None`, with a word, where there are no loop devices.
+    /// Makes the device. Prints a message and returns `None` if there are no loop devices.
     fn new(place: &Place, test: &str) -> Option<Self> {
         let image = place.work().join("image");
         File::create(&image).unwrap().set_len(SIZE).unwrap();
@@ -32,7 +32,7 @@ impl Disk {
         self.device.as_str()
     }
 
-    /// The file behind it, to be spoilt.
+    /// Returns the file behind the device, to damage it.
     fn spoiler(&self) -> Spoiler {
         Spoiler::of(&self.image)
     }
@@ -62,7 +62,7 @@ impl Spoiler {
         bytes
     }
 
-    /// The round that a block is of.
+    /// Returns the round in which a block was written.
     fn round(&self, number: u64) -> u32 {
         let block = self.block(number);
         u32::from_le_bytes([block[32], block[33], block[34], block[35]])
@@ -78,7 +78,7 @@ fn run(place: &Place, words: &[String]) -> Done {
     place.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Keys of the steps that the last run has kept.
+/// Returns the keys of the steps that the history has of the last run.
 fn kept(place: &Place) -> Vec<String> {
     if !place.history().exists() {
         return Vec::new();
@@ -86,12 +86,12 @@ fn kept(place: &Place) -> Vec<String> {
     let shown = place.run(&["history", "show", "last", "--format=json"]);
     let stored = serde_json::from_str::<Value>(&shown.stdout).unwrap_or_default();
     let steps = stored["steps"].as_array().cloned().unwrap_or_default();
-    // Those of a run that is not over stand within what the history keeps of a step.
+    // In an unfinished run, each step is inside the entry that the history keeps of it.
     let key = |step: &Value| step["result"]["key"].as_str().map(str::to_owned);
     steps.iter().filter_map(key).collect()
 }
 
-/// Runs rounds until a step is kept, and kills the process there and then.
+/// Runs rounds until this step is kept, and then kills the process.
 fn killed_behind(place: &Place, device: &Disk, key: &str, more: &[&str]) {
     let words = verify(device, more);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -101,7 +101,7 @@ fn killed_behind(place: &Place, device: &Disk, key: &str, more: &[&str]) {
     assert_eq!(running.end().code, None);
 }
 
-/// Kinds and blocks of what was found.
+/// Returns the kinds and blocks of the findings.
 fn found(document: &Value) -> Vec<(String, u64)> {
     let wrong = document["findings"]["wrong"].as_array().unwrap();
     let one = |wrong: &Value| {
@@ -147,14 +147,14 @@ fn a_device_without_data_is_refused() {
     assert_eq!(place.names(), [""; 0]);
 }
 
-/// After the second round was acknowledged the device is spoilt in five ways, each for real.
+/// After several acknowledged rounds, the device is damaged in five ways.
 #[test]
 fn each_way_to_be_wrong_is_named_with_its_block() {
     const TEST: &str = "each_way_to_be_wrong_is_named_with_its_block";
     let place = Place::new();
     let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
-    // Slow enough to be met between two steps.
+    // At QD 1, the rounds are slow enough to be interrupted between two steps.
     killed_behind(&place, &device, "read 1", &["--rounds=1000", "--iodepth=1"]);
     let first = file.all();
     let words = verify(&device, &["--resume"]);
@@ -188,13 +188,13 @@ fn each_way_to_be_wrong_is_named_with_its_block() {
     assert_eq!(verdict[1], flipped.as_str());
     let stale = &document["findings"]["wrong"][4]["block"]["reason"];
     assert!(stale["sequence"].as_u64().unwrap() < u64::from(round), "{stale}");
-    // Nothing is written over what was found.
+    // A wrong block is not overwritten.
     assert_eq!(file.block(50), first[50 * 4096..51 * 4096]);
     let steps = document["steps"].as_array().unwrap();
     assert_ne!(steps.last().unwrap()["key"], "write 1000");
 }
 
-/// A device that forgets what was flushed goes back to the state of a round before.
+/// A device that loses flushed data returns to the state of an earlier round.
 #[test]
 fn a_device_that_goes_back_in_time_is_found_out() {
     const TEST: &str = "a_device_that_goes_back_in_time_is_found_out";
@@ -220,7 +220,7 @@ fn a_device_that_goes_back_in_time_is_found_out() {
     assert!(document["verdict"][4].as_str().unwrap().contains("509 more"), "{document}");
 }
 
-/// Data of an earlier run with the same options is not taken for that of this one.
+/// Data of an earlier run with the same options is not mistaken for data of this run.
 #[test]
 fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
     const TEST: &str = "what_an_earlier_run_wrote_is_told_from_what_is_lost";
@@ -235,14 +235,14 @@ fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
     assert_eq!(found(&done.json()), [("other_run".to_owned(), 7)]);
 }
 
-/// Kills at any moment cost nothing that was acknowledged, and are no fault of the device.
+/// Kills at any moment lose nothing that was acknowledged, and are not reported as faults of the device.
 #[test]
 fn kills_at_any_moment_are_no_false_alarm() {
     const TEST: &str = "kills_at_any_moment_are_no_false_alarm";
     let place = Place::new();
     let Some(device) = Disk::new(&place, TEST) else { return };
     let mut words = verify(&device, &["--rounds=30", "--iodepth=8"]);
-    // Moments spread over steps of every kind.
+    // The moments fall into steps of every kind.
     for pause_ms in [90u64, 260, 170, 330, 210] {
         let line: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut running = place.start(&line);
@@ -262,7 +262,7 @@ fn kills_at_any_moment_are_no_false_alarm() {
     words.push("--json".to_owned());
     let done = run(&place, &words);
     if done.code == Some(2) && done.stderr.contains("no run of suite") {
-        // It was faster than the kills.
+        // The run finished before the kills.
         return;
     }
     let document = done.ends(0).json();
