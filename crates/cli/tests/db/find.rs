@@ -42,24 +42,24 @@ fn assert_sound(document: &FindDocument) {
 fn read_searches_processes_as_find_searches_depth() {
     let db = Db::new(1, 2000);
     let document = found(&db, "read", &["--max-processes=6", "--limit=mean<=10s"]);
-    let search = typed(&document);
-    assert_sound(&search);
+    let read = typed(&document);
+    assert_sound(&read);
     assert_one_answer(&db.place, &document);
     assert!(
-        search.search.curve.iter().all(|point| point.queue_depth <= 6),
+        read.search.curve.iter().all(|point| point.queue_depth <= 6),
         "{:?}",
-        search.search.curve
+        read.search.curve
     );
     // A performance shift of the disk, caused by other load, restarts the curve.
     assert!(
-        search.search.curve.len() > 1 || !search.search.shifts.is_empty(),
+        read.search.curve.len() > 1 || !read.search.shifts.is_empty(),
         "{:?}",
-        search.search.curve
+        read.search.curve
     );
-    assert!(search.search.answer.met && search.search.answer.iops.mean > 0.0);
-    if let Some(physical) = &search.physical {
+    assert!(read.search.answer.met && read.search.answer.iops.mean > 0.0);
+    if let Some(physical) = &read.physical {
         // Reads bypass the cache, so the device does them.
-        assert!(physical.reads as f64 >= search.search.answer.iops.mean * 0.2, "{physical:?}");
+        assert!(physical.reads as f64 >= read.search.answer.iops.mean * 0.2, "{physical:?}");
     }
     let show = |format: &str| db.place.run(&["history", "show", "--format", format]);
     assert_eq!(show("json").ends(0).json(), document);
@@ -72,7 +72,7 @@ fn read_searches_processes_as_find_searches_depth() {
         let own = text.split("Notes on").next().unwrap();
         assert!(!own.contains(word), "{word}: {text}");
     }
-    let points = search.search.curve.len();
+    let points = read.search.curve.len();
     assert_eq!(show("iogauge-csv").ends(0).stdout.lines().count(), 1 + points);
     for format in ["csv", "classic"] {
         assert_eq!(show(format).ends(0).stdout.lines().count(), 1 + points);
@@ -86,14 +86,14 @@ fn write_ends_at_the_globals() {
     let db = Db::new(2, 2000);
     let more = ["--limit=commit:mean<=10s", "--transaction-length=1", "--hang=20ms"];
     let document = found(&db, "write", &more);
-    let search = typed(&document);
-    assert_sound(&search);
+    let read = typed(&document);
+    assert_sound(&read);
     assert_one_answer(&db.place, &document);
     assert_eq!(
-        search.search.limits.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        read.search.limits.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["sync:mean <= 10 s"]
     );
-    let (answer, curve) = (&search.search.answer, &search.search.curve);
+    let (answer, curve) = (&read.search.answer, &read.search.curve);
     assert!(curve.iter().all(|point| point.queue_depth <= 2) && answer.met);
     assert_eq!((answer.queue_depth, answer.stopped_by), (2, StoppedBy::MaxDepth));
     assert!(codes(&document).contains(&"search-cut-short"));

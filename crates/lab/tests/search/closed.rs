@@ -450,7 +450,11 @@ fn a_search_ends_where_every_io_fails() {
             (plan.open_loop, plan.budget_ns) = (open_loop, 2_000_000_000);
         })
         .outcome;
-        assert!(found.search.answer.is_empty() && !found.search.answer.met, "{:?}", found.search.answer);
+        assert!(
+            found.search.answer.is_empty() && !found.search.answer.met,
+            "{:?}",
+            found.search.answer
+        );
     }
 }
 

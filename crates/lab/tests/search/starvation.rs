@@ -23,7 +23,11 @@ fn client_starved() {
         // The same as without starvation.
         assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::Limit), "{answer:?}");
         close(answer.iops.mean, quiet.outcome.search.answer.iops.mean, 3.0);
-        close(f64::from(answer.queue_depth), f64::from(quiet.outcome.search.answer.queue_depth), 5.0);
+        close(
+            f64::from(answer.queue_depth),
+            f64::from(quiet.outcome.search.answer.queue_depth),
+            5.0,
+        );
         let caveat = told(&searched).unwrap();
         let found = &searched.outcome;
         assert!(
