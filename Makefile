@@ -1,4 +1,4 @@
-# What a person types. Every target runs what CI runs.
+# Commands for developers. CI runs the same ones.
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -9,74 +9,74 @@ PREFIX ?= /usr/local
 
 .PHONY: run build test attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
 
-help: ## This list
+help: ## Print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
 
-build: ## The release binary
+build: ## Build the release binary
 	$(CARGO) build --release -p iogauge
 
 run: build ## Build, then find the capacity of the storage under this directory
 	$(BIN) find . --rm
 
-test: ## Every test; installs what they need where it can
+test: ## Run every test; first install what the tests need, if possible
 	scripts/install-test-deps.sh
 	scripts/test.sh
 
-attack: ## The tests that try to make iogauge do harm; ends with how many were tried, and held
+attack: ## Run the tests that try to make iogauge do harm; print how many were tried and how many held
 	scripts/install-test-deps.sh
 	scripts/attack.sh
 
-fuzz: ## Every parser on made-up input, a minute each; FUZZ_SECONDS=600 for longer
+fuzz: ## Fuzz every parser for a minute; FUZZ_SECONDS=600 for longer
 	scripts/fuzz.sh
 
-truth: ## The search against devices whose capacity is known, 400 seeds each; prints a table
+truth: ## Test the search on simulated devices of known capacity, 400 seeds each; print a table
 	IOGAUGE_TRUTH_SEEDS=400 $(CARGO) test --profile truth -p iogauge-lab --test truth -- --nocapture
 
-bench: ## Microbenchmarks of the hot path
+bench: ## Run the microbenchmarks of the hot path
 	$(CARGO) bench -p iogauge-benches
 
-versus-fio: build ## iogauge beside fio on this machine
+versus-fio: build ## Compare iogauge with fio on this machine
 	benches/versus_fio.sh
 
-versus-disk: build ## iogauge beside fio on this machine's disk, by engine, pattern and depth
+versus-disk: build ## Compare iogauge with fio on this machine's disk, by engine, pattern and queue depth
 	benches/versus_disk.sh
 
-versus-sweep: build ## The search beside an exhaustive sweep of fio's on this machine
+versus-sweep: build ## Compare the search with an exhaustive fio sweep on this machine
 	benches/versus_sweep.sh
 
-repeat: build ## The same search again and again on this machine's disk, beside what it predicted
+repeat: build ## Repeat a search on this machine's disk, and compare the answers with the predictions
 	benches/repeat.sh
 
-versus-suite: build ## The database matrix beside fio running the same on this machine
+versus-suite: build ## Compare the suite oltp with fio running the same matrix on this machine
 	benches/versus_suite.sh
 
-versus-db: ## Databases through iogauge beside their own tools on this machine
+versus-db: ## Compare iogauge db with the databases' own tools on this machine
 	bash -c 'source scripts/rocksdb-env.sh; $(CARGO) build --release -p iogauge "$${rocksdb_features[@]}" && \
 	$(CARGO) build --release -p iogauge-db --examples "$${rocksdb_features[@]}"'
 	benches/versus_db.sh
 
-report-bench: build ## Time and size of a report of many runs
+report-bench: build ## Measure the time and size of a report of many runs
 	benches/report.sh
 
-audit: ## Advisories, licences, bans and sources of the dependencies
+audit: ## Check the dependencies: advisories, licences, bans and sources
 	CARGO="$(CARGO)" scripts/audit.sh
 
 fmt: ## Format the code
 	$(CARGO) fmt --all
 
-lint: ## Formatting and clippy, warnings as errors
+lint: ## Check formatting and run clippy, with warnings as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-doc: ## API documentation, warnings as errors, and links of the pages
+doc: ## Build the API documentation, with warnings as errors, and check the pages' links
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	scripts/check-links.sh
 
-man: build ## Manual pages into target/man
+man: build ## Write the manual pages to target/man
 	mkdir -p $(TARGET_DIR)/man
 	$(BIN) man $(TARGET_DIR)/man
 
-completions: build ## Completions of bash, zsh and fish into target/completions
+completions: build ## Write the completions for bash, zsh and fish to target/completions
 	mkdir -p $(TARGET_DIR)/completions
 	$(BIN) completions bash >$(TARGET_DIR)/completions/iogauge
 	$(BIN) completions zsh >$(TARGET_DIR)/completions/_iogauge
@@ -90,5 +90,5 @@ install: man completions ## Install under PREFIX (/usr/local); honours DESTDIR
 	install -Dm644 $(TARGET_DIR)/completions/_iogauge $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_iogauge
 	install -Dm644 $(TARGET_DIR)/completions/iogauge.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/iogauge.fish
 
-clean: ## Remove what was built
+clean: ## Remove all build results
 	$(CARGO) clean

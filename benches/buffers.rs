@@ -1,4 +1,4 @@
-//! Renewing the data of a write, so that no two writes are alike.
+//! Measures the renewal of write data, which makes every write different.
 #![allow(missing_docs, reason = "criterion's macros make items without")]
 
 mod common;
@@ -14,7 +14,7 @@ fn buffers(c: &mut Criterion) {
             let slots = 32;
             let pool = BufferPool::new(slots, block_bytes, 1);
             let Ok(mut pool) = pool else { panic!("{pool:?}") };
-            // The first use of a slot fills it, which is another cost.
+            // The first use of a slot fills it, which is not measured.
             for slot in 0..slots {
                 pool.renew(slot, block_bytes as usize);
             }

@@ -1,4 +1,4 @@
-//! What the benchmarks share.
+//! Helpers of the benchmarks.
 
 use criterion::Criterion;
 use iogauge_io::engine::Files;
@@ -7,7 +7,7 @@ use iogauge_io::pool::{PoolJob, WorkerPool};
 use iogauge_model::load::Load;
 use std::time::{Duration, Instant};
 
-/// Short enough to run all of them before a commit.
+/// Returns settings that make all benchmarks short enough to run before a commit.
 pub(crate) fn criterion() -> Criterion {
     Criterion::default()
         .warm_up_time(Duration::from_secs(1))
@@ -15,15 +15,15 @@ pub(crate) fn criterion() -> Criterion {
         .configure_from_args()
 }
 
-/// A job on a target of this size that opens no file.
+/// Returns a job on a target of this size without files.
 #[allow(dead_code, reason = "not every benchmark has a pool")]
 pub(crate) fn job(load: Load, size_bytes: u64) -> PoolJob {
     let extents = vec![Extent { base_bytes: 0, size_bytes }];
     PoolJob { load, files: Files::default(), extents }
 }
 
-/// Wall time of `wanted` I/Os of a pool under way, which is looked at every `look_ns` of its own
-/// time: the time of those done in whole looks, scaled.
+/// Returns the wall time of `wanted` I/Os of a running pool. The pool is polled every `look_ns` of its own time, and
+/// the time of the I/Os done until the last poll is scaled to `wanted`.
 #[allow(dead_code, reason = "not every benchmark has a pool")]
 pub(crate) fn time_of_ios(pool: &mut dyn WorkerPool, wanted: u64, look_ns: u64) -> Duration {
     let before = pool.live().ios;

@@ -1,4 +1,4 @@
-//! Results of fio: read from files as large as years of them.
+//! Measures the reader of fio's results with large files.
 #![allow(missing_docs, reason = "criterion's macros make items without")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const MEGABYTES: usize = 4;
 
-/// The file, repeated up to a few megabytes.
+/// Returns a file's content, repeated up to [`MEGABYTES`].
 fn many(file: &str) -> Vec<u8> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/fio/tests/data/fio");
     let one = std::fs::read(data.join(file)).unwrap_or_default();

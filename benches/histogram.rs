@@ -1,4 +1,4 @@
-//! The histogram: recorded into for every I/O, merged for every window.
+//! Measures the histogram, which records every I/O and is merged for every window.
 #![allow(missing_docs, reason = "criterion's macros make items without")]
 
 mod common;
@@ -9,7 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::hint::black_box;
 
-/// Latencies from 50 µs to 50 ms, spread evenly over the octaves.
+/// Returns latencies from 50 µs to 50 ms with a log-uniform distribution.
 fn latencies_ns() -> Vec<u64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let unit = |random: &mut Xoshiro256PlusPlus| random.next_u64() as f64 / u64::MAX as f64;

@@ -1,4 +1,4 @@
-//! The choice of the next place, per I/O.
+//! Measures the choice of the next offset, which every I/O needs.
 #![allow(missing_docs, reason = "criterion's macros make items without")]
 
 mod common;

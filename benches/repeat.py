@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""The same search again and again on one disk: does it answer what it said the next one would?
+"""Repeats a search on one disk, and checks whether each answer lies where the previous one predicted.
 
-Rounds of searches: some under a limit on the mean, one right after the other, as many under a limit
-on a percentile, in an open loop, and by fio's latency_target. Each search says where the answer of
-the next one lies (`pi95`). Over all of them stand how often that was so, for the search right after
-it and for one an hour later, and how far the answers spread beside what was stated. With --neighbour
-another fio reads a second file of the same disk, on and off.
+A round consists of several consecutive searches with a limit on the mean, as many with a limit on a
+percentile, as many in an open loop, and as many with fio's latency_target. Each search of iogauge
+predicts the answer of the next one (`pi95`). The report shows how often the prediction was right, for
+the next search and for one an hour later, and compares the spread of the answers with the predicted
+one. With --neighbour, another fio reads a second file of the same disk, on and off.
 
-A search that comes to no answer is counted and not compared, but one that finds the limit
-unattainable contradicts the prediction before it.
+A search without an answer is counted but not compared. A search that finds the limit unattainable
+contradicts the prediction before it.
 
-Every answer is saved as a line of JSON before the next search begins; --from reads such files, of one
-disk, and measures nothing.
+Every answer is saved as a line of JSON before the next search begins. --from reads such files, which
+must be of one disk, and measures nothing.
 
 Environment: FIO (fio), IOGAUGE (target/release/iogauge).
 
-Ends with 0 when everything ran, 1 when something did not or --assert found a goal missed.
+Exit code: 0 if everything ran, 1 if something did not or if --assert found a goal missed.
 """
 
 import argparse
@@ -37,12 +37,12 @@ import versus_sweep as s
 LATENCY_TARGET = "fio latency_target"
 CONTAINED_AT_LEAST = 90.0
 RATIO = (0.6, 1.4)
-# Pairs count as an hour apart between these.
+# Answers whose distance is in this range count as an hour apart.
 HOUR_SECONDS = (3300, 5400)
-# Of searches of one kind those follow each other that begin no further apart than this many times
-# what the closest do.
+# Two searches of a kind count as consecutive if they begin at most this many times as far apart as the
+# closest two.
 FOLLOWS = 2.0
-# Exit codes of searches without an answer, beside 0, and what they say.
+# Exit codes of searches without an answer, beside 0, and their values of `stopped_by`.
 NO_ANSWER = (4, 5, 7)
 UNATTAINABLE = "unattainable"
 UNDECIDED = ("undecided", "starved", "interrupted")
@@ -51,7 +51,7 @@ NEIGHBOUR_DEPTH = 16
 
 @dataclass(frozen=True)
 class Answer:
-    """One search: when it began (Unix time), what it answered, and where it said the next one would lie."""
+    """One search: when it began (Unix time), its answer, and its prediction of the next one."""
 
     label: str
     at_seconds: float
@@ -59,9 +59,9 @@ class Answer:
     stopped_by: str
     pi95: tuple | None = None
     ci95: tuple | None = None
-    # Whether the answer keeps the limit; one that breaks it is none.
+    # True if the limit holds at the answer. Otherwise it does not count as an answer.
     met: bool = True
-    # Seconds that another fio read the disk for on average, if one did.
+    # Mean seconds of each read phase of another fio on the disk, if there was one.
     neighbour: float | None = None
 
     @property
@@ -76,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Search:
-    """A limit, searched in a closed loop or in an open one."""
+    """A limit, and whether it is searched in an open loop."""
 
     limit: s.Limit
     open_loop: bool = False
@@ -102,7 +102,7 @@ def read_answer(label, at_seconds, text):
 
 
 def holds(first, later):
-    """True where the first predicts the later."""
+    """Returns True if the first answer predicts the later one."""
     return (first.pi95 is not None and later.stopped_by != UNATTAINABLE
             and first.pi95[0] <= later.iops <= first.pi95[1])
 
@@ -112,7 +112,7 @@ def lag(pair):
 
 
 def consecutive(answers):
-    """Each answer with the one right after it, where both are told."""
+    """Returns each answer with the next one, if both searches had an answer."""
     pairs = list(zip(answers, answers[1:]))
     least = min(map(lag, pairs), default=0)
     return [pair for pair in pairs
@@ -120,7 +120,7 @@ def consecutive(answers):
 
 
 def hour_apart(answers):
-    """Each answer with the first that began about an hour later."""
+    """Returns each answer with the first one that began about an hour later."""
     pairs, (least, most) = [], HOUR_SECONDS
     answers = [answer for answer in answers if answer.is_told]
     for index, first in enumerate(answers):
@@ -138,7 +138,7 @@ def contained_percent(pairs):
 
 
 def stated(answers):
-    """Median half width of the predictions of the answers, in logarithms as `spread` is: 0.1 is about ± 10 %, 1 is a
+    """Returns the median half width of the predictions, in logarithms like `spread`: 0.1 is about ± 10 %, 1 is a
     factor of 2.7 either way."""
     def half(low, high):
         return math.log(high / low) / 2 if low > 0 else math.inf
@@ -148,7 +148,7 @@ def stated(answers):
 
 
 def spread(pairs):
-    """Half width of the 95 % interval of the next answer, as the pairs have it, in logarithms."""
+    """Returns the half width of the 95 % interval of the next answer according to the pairs, in logarithms."""
     logs = [math.log(later.iops / first.iops) for first, later in pairs]
     if not logs:
         return math.nan
@@ -156,8 +156,8 @@ def spread(pairs):
 
 
 def ratio(answers):
-    """Spread over what was stated, with its 95 % interval: that of the root of a mean square successive
-    difference (J. von Neumann, Ann. Math. Statist. 12 (1941) 367-395)."""
+    """Returns the ratio of the spread to the predicted one, with its 95 % interval, which is that of the root of
+    a mean square successive difference (J. von Neumann, Ann. Math. Statist. 12 (1941) 367-395)."""
     pairs = consecutive(answers)
     value = spread(pairs) / stated(answers) if answers and stated(answers) else math.nan
     factor = math.exp(1.96 * math.sqrt(3 / (4 * max(len(pairs), 1))))
@@ -202,7 +202,7 @@ def lines(by_kind):
 
 
 def missed(by_kind):
-    """Goals that were missed, of the searches that predict."""
+    """Returns the missed goals of the searches that predict."""
     found = []
     for kind, answers in by_kind.items():
         if not any(answer.pi95 for answer in answers):
@@ -220,7 +220,7 @@ def missed(by_kind):
 
 
 class Neighbour:
-    """fio reading a file of its own, on and off for exponential times."""
+    """Another fio that reads its own file, on and off for exponentially distributed times."""
 
     def __init__(self, path, mean_seconds):
         self.path, self.mean_seconds = path, mean_seconds
@@ -284,7 +284,7 @@ def latency_target(path, options):
 
 
 def measure(path, options, save, neighbour):
-    """Answers by kind, in rounds."""
+    """Runs the rounds, and returns the answers by kind."""
     searches = [Search(limit) for limit in options.limit]
     searches += [Search(limit, open_loop=True) for limit in options.open_limit]
     by_kind = {}

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# How long `iogauge report --html` takes for a thousand runs, which are made on a simulated device first, and how
-# large the file is that fifty of them make. RUNS=100 for fewer; IOGAUGE for another binary.
+# Measures the time and file size of `iogauge report --html` for 50 and 1000 runs, which are made on a simulated device
+# first.
+#
+# Environment: RUNS, the number of runs (1000); IOGAUGE, the binary.
 set -euo pipefail
 runs=${RUNS:-1000}
 iogauge=${IOGAUGE:-$(dirname "$0")/../${CARGO_TARGET_DIR:-target}/release/iogauge}
-[[ -x $iogauge ]] || { echo "report: $iogauge is not there; hint: run make build" >&2; exit 1; }
+[[ -x $iogauge ]] || { echo "report: $iogauge does not exist; hint: run make build" >&2; exit 1; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -13,7 +15,7 @@ for ((run = 0; run < runs; run++)); do
         --history "$dir/history.db" >"$dir/text" || { cat "$dir/text" >&2; exit 1; }
 done
 
-# The names of so many runs, the last one first.
+# Prints the names of the last $1 runs, the latest first.
 names() { for ((back = 0; back < $1; back++)); do ((back)) && echo "last-$back" || echo last; done; }
 
 for count in 50 "$runs"; do

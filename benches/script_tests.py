@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests of the scripts here, `*_test.py`; prints the result in libtest's form."""
+"""Runs the tests of the scripts in this directory, `*_test.py`, and prints the result in libtest's form."""
 
 import sys
 import unittest

@@ -1,4 +1,4 @@
-//! Simulated devices: I/Os per second of wall time in virtual time.
+//! Measures simulated devices: I/Os in virtual time per second of wall time.
 #![allow(missing_docs, reason = "criterion's macros make items without")]
 
 mod common;

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""`iogauge db` beside the databases' own tools: what the harness adds to the same statements.
+"""Compares `iogauge db` with the databases' own tools: what iogauge adds to the cost of the same statements.
 
-Writes: transactions of 50 updates, at 1 and at 4 workers, by `iogauge db run` and by the database's own
-tool, on one database that is at rest before each run. Filling: `iogauge db create-globals` beside the bulk
-path alone, into empty databases. Both sides take turns, the one and the other first (ABBA), so that a
-machine that slows down slows both.
+Writes: transactions of 50 updates with 1 and with 4 workers, by `iogauge db run` and by the database's own
+tool, on one database that is at rest before each run. Filling: `iogauge db create-globals` and the bulk
+path alone, each into empty databases. The two sides alternate, and so does the one that goes first (ABBA),
+so that a slowdown of the machine affects both.
 
-A ratio compares the runs of one round. Over the rounds stand the median, the smallest and the largest, and
-a verdict by the 95 % interval of the geometric mean: where the interval lies on both sides of the
-bound, the noise does not let it be told. Processor time for each transaction is what a run takes beyond
-one of a second, over the transactions beyond it: neither start nor end counts. A run that stalled until it
-did no more than that has none; its round is missing there, and counted in the column of rounds.
+A ratio compares the runs of one round. The report shows the median, minimum and maximum over the rounds,
+and a verdict by the 95 % interval of the geometric mean: if the bound lies inside the interval, the noise
+permits no verdict. The processor time per transaction is the difference to a run of one second, divided by
+the difference in transactions, so that start and end do not count. If a run stalled and did no more
+transactions than the short one, its round has no processor time. The column of rounds shows how many have
+one.
 
 Environment: IOGAUGE (target/release/iogauge), CARGO_TARGET_DIR, gtm_dist.
 
-Ends with 0 when everything ran, 1 when something did not.
+Exit code: 0 if everything ran, 1 if something did not.
 """
 
 import argparse
@@ -33,9 +34,9 @@ from versus_db_postgres import Postgres
 
 BACKENDS = {backend.name: backend for backend in (b.Sqlite, b.Rocksdb, Postgres, Gtm)}
 SIDES = ("iogauge", "own")
-# What the harness may cost.
-WRITE_BOUND = 0.95  # of the transactions a second of the own tool, at least
-FILL_BOUND = 1.2  # times the time of the bulk path alone, at most
+# What iogauge may cost.
+WRITE_BOUND = 0.95  # least share of the own tool's transactions per second
+FILL_BOUND = 1.2  # largest multiple of the bulk path's time
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,20 @@ class Sample:
     """One run of one side."""
 
     per_second: float
-    client_us: float  # processor time for each transaction; not a number where it cannot be told
+    client_us: float  # processor time per transaction; NaN if unknown
     server_us: float
 
 
 @dataclass(frozen=True)
 class Spent:
-    """A run with the processor time it took."""
+    """A run and its processor time."""
 
     written: b.Written
     client_s: float
     server_s: float
 
     def beyond(self, short):
-        """What it took beyond a short run."""
+        """Returns the cost per transaction beyond those of a short run."""
         more = self.written.transactions - short.written.transactions
         if more <= 0:
             return Sample(self.written.per_second, math.nan, math.nan)
@@ -69,7 +70,7 @@ class Spent:
 
 
 def turns(round_number):
-    """The sides in the order of a round: the one and the other first in turns."""
+    """Returns the sides in the order of a round. The one that goes first alternates."""
     return SIDES if round_number % 2 == 0 else SIDES[::-1]
 
 
@@ -86,7 +87,7 @@ def write_once(database, side, asked):
 
 
 def write_all(database, options):
-    """Samples of each side for each number of workers."""
+    """Runs the writes, and returns the samples of each side for each number of workers."""
     database.make(max(b.WORKERS), options.subscripts)
     results = {}
     for workers in options.workers:
@@ -104,14 +105,14 @@ def write_all(database, options):
 
 
 def fill_all(database, options):
-    """Seconds of each side's fills."""
+    """Runs the fills, and returns the seconds of each side."""
     database.before_fill(options.globals, options.fill_subscripts)
     seconds = {side: [] for side in SIDES}
     for number in range(options.fill_rounds):
         for side in turns(number):
             told(f"{database.name}: filling by {side}, round {number + 1}/{options.fill_rounds}")
             database.empty(side)
-            # What is still to be written is nobody's.
+            # Earlier writes in the page cache must not count for either side.
             os.sync()
             fill = database.fill_by_iogauge if side == "iogauge" else database.fill_by_own
             begin = time.monotonic()
@@ -147,13 +148,13 @@ def ratio_text(ratio):
 
 
 def over(samples, figure):
-    """A figure of iogauge over the own tool's, round by round."""
+    """Returns the ratio of iogauge's figure to the own tool's over the rounds."""
     pairs = zip(samples["iogauge"], samples["own"], strict=True)
     return v.Ratio.of([figure(ours) / figure(own) for ours, own in pairs])
 
 
 def with_cpu(samples):
-    """The rounds in which both sides have processor times."""
+    """Returns the samples of the rounds in which both sides have processor times."""
     both = zip(samples["iogauge"], samples["own"], strict=True)
     kept = [pair for pair in both if not any(math.isnan(cpu(sample)) for sample in pair)]
     return {side: [pair[index] for pair in kept] for index, side in enumerate(SIDES)}
@@ -164,7 +165,7 @@ def cpu(sample):
 
 
 def columns(samples, figure, text):
-    """A figure's spread on each side."""
+    """Returns a figure's spread on each side."""
     return [v.spread([figure(sample) for sample in samples[side]], text) for side in SIDES]
 
 
@@ -218,7 +219,7 @@ def report_fills(results):
 
 
 def present(options):
-    """Backends that are here. One that was asked for by name has to be."""
+    """Yields the backends that are usable here. One that was requested by name must be."""
     for name in options.backends or BACKENDS:
         why = BACKENDS[name].absent()
         if why is None:
@@ -231,7 +232,7 @@ def present(options):
 
 def run(options):
     with tempfile.TemporaryDirectory(prefix="versus_db.", dir=options.directory) as name:
-        # A server runs as another user.
+        # A server runs as another user, who needs access.
         os.chmod(name, 0o755)
         os.environ["XDG_DATA_HOME"] = str(Path(name) / "data")
         print("## Machine\n")

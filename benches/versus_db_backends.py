@@ -1,8 +1,8 @@
-"""What a database of versus_db.py is: how it is made, and who does the same work without iogauge; and those
-that are libraries.
+"""The databases of versus_db.py: the interface of a backend, which includes the same work without iogauge, and
+the backends that are libraries.
 
-A write is a transaction of updates of random subscripts of the worker's own global and of the worker's
-record, with a commit that waits for the device. Both sides do it on one database, at rest before each run.
+A write is a transaction that updates random subscripts of the worker's own global and the worker's record,
+with a commit that waits for the device. Both sides use one database, which is at rest before each run.
 """
 
 import json
@@ -23,15 +23,15 @@ PATIENCE_SECONDS = 600
 
 @dataclass(frozen=True)
 class Written:
-    """What a run of writes came to."""
+    """The result of a run of writes."""
 
-    per_second: float  # transactions, once they ran
-    transactions: int  # all of them, ramp time included
+    per_second: float  # transactions, without the ramp time
+    transactions: int  # all of them, including the ramp time
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a run of writes."""
+    """The parameters of a run of writes."""
 
     workers: int
     subscripts: int
@@ -40,7 +40,7 @@ class Asked:
 
 
 def example(name):
-    """An example of the crate iogauge-db, beside the release binary."""
+    """Returns the path of an example of the crate iogauge-db in its release build."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", v.REPOSITORY / "target"))
     return target / "release" / "examples" / name
 
@@ -50,7 +50,7 @@ def output_of(command, directory="/", timeout=PATIENCE_SECONDS):
 
 
 def iogauge_written(text):
-    """What `iogauge db run --json` says."""
+    """Returns the result in the output of `iogauge db run --json`."""
     (step,) = json.loads(text)["steps"]
     database = step["database"]
     counted = database["counted"]
@@ -62,10 +62,10 @@ def iogauge_written(text):
 
 
 class Backend:
-    """A database in a directory of its own."""
+    """A database in its own directory."""
 
     name = ""
-    own = ""  # whose the other side is
+    own = ""  # the tool of the other side
     settings = ()
 
     def __init__(self, directory):
@@ -74,7 +74,7 @@ class Backend:
 
     @property
     def folder(self):
-        """What iogauge makes for the name RAN."""
+        """The directory that iogauge creates for the name RAN."""
         return self.directory / "RAN"
 
     @property
@@ -83,7 +83,7 @@ class Backend:
 
     @classmethod
     def absent(cls):
-        """Why it cannot be measured here; None where it can."""
+        """Returns why the database cannot be measured here; None if it can."""
         return None
 
     def iogauge(self, *words):
@@ -98,7 +98,7 @@ class Backend:
         self.iogauge("purge", "--yes")
 
     def rest(self, _asked):
-        """Brings it to where every run begins."""
+        """Brings the database to the state in which every run begins."""
 
     def write_by_iogauge(self, asked):
         return iogauge_written(self.iogauge(
@@ -114,29 +114,29 @@ class Backend:
                      "--quiet")
 
     def before_fill(self, globals_, subscripts):
-        """What both sides' fills need, once."""
+        """Prepares, once, what the fills of both sides need."""
 
     def empty(self, side):
-        """Makes an empty database for a side to fill."""
+        """Creates an empty database for a side to fill."""
         self.iogauge("setup", "--size=1m", "--quiet")
 
     def fill_by_own(self, globals_, subscripts):
         raise NotImplementedError
 
     def emptied(self, side):
-        """Removes what a side filled."""
+        """Removes the database that a side filled."""
         self.purge()
 
     def server_cpu_seconds(self):
-        """Processor time of another process that does the work."""
+        """Returns the processor time of server processes."""
         return 0.0
 
     def end(self):
-        """Ends what was started."""
+        """Ends all processes that were started."""
 
 
 class Embedded(Backend):
-    """A library, beside a bare loop over it."""
+    """A library, compared with a bare loop over it."""
 
     own = "a bare loop"
 
@@ -173,7 +173,7 @@ class Embedded(Backend):
 
 class Sqlite(Embedded):
     name = "sqlite"
-    # Neither side takes checkpoints while it is measured.
+    # Neither side checkpoints while it is measured.
     settings = ("checkpoint=1000h", "checkpoint_size=1000t")
 
     def rest(self, asked):

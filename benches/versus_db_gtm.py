@@ -1,4 +1,4 @@
-"""GT.M in versus_db.py, beside processes that run the same M code and take no times."""
+"""GT.M in versus_db.py, compared with processes that run the same M code without timing it."""
 
 import os
 import subprocess
@@ -10,17 +10,17 @@ import versus_fio as v
 
 
 class Gtm(b.Backend):
-    """GT.M, beside processes that run the same M code and take no times."""
+    """GT.M, compared with processes that run the same M code without timing it."""
 
     name = "gtm"
     own = "the M code alone, mupip load"
-    # As iogauge sets it before each run.
+    # The settings that iogauge makes before each run.
     journal = ("enable,on,before,file=mumps.mjl,autoswitchlimit=524288,allocation=32768,"
                "extension=32768,epoch_interval=300")
 
     @staticmethod
     def programs():
-        """Where mumps and mupip are; None without them."""
+        """Returns the directory of mumps and mupip; None if they are not installed."""
         places = [Path(os.environ["gtm_dist"])] if "gtm_dist" in os.environ else []
         for pattern in ("usr/lib/*/fis-gtm/*", "usr/lib/fis-gtm/*", "opt/*", "opt/fis-gtm/*"):
             places += sorted(Path("/").glob(pattern), reverse=True)
@@ -68,7 +68,7 @@ class Gtm(b.Backend):
         return b.Written((sum(ended) - sum(begun)) / seconds, sum(ended) - sum(before))
 
     def worker(self, number, sequence, asked):
-        """A process that has the database open, and its plan."""
+        """Starts a process that opens the database, and sends it its plan."""
         worker = subprocess.Popen([self.programs() / "mumps", "-run", "bare^RanWorker"],
                                   cwd=self.folder, env=self.environment(), text=True, bufsize=1,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -78,7 +78,7 @@ class Gtm(b.Backend):
         return worker
 
     def before_fill(self, globals_, subscripts):
-        """An extract of each global, in GT.M's fastest form."""
+        """Extracts each global in the format that GT.M loads fastest."""
         super().empty("iogauge")
         self.fill_by_iogauge(globals_, subscripts)
         for number in range(1, globals_ + 1):
@@ -89,7 +89,7 @@ class Gtm(b.Backend):
     def empty(self, side):
         super().empty(side)
         if side == "own":
-            # As iogauge does it: what is loaded would go through the journal a second time.
+            # iogauge does this too, because loaded data would be written a second time to the journal.
             self.tool("mupip", "set", "-journal=off", "-region", "DEFAULT")
 
     def fill_by_own(self, globals_, subscripts):
@@ -98,7 +98,7 @@ class Gtm(b.Backend):
 
 
 def answer(worker):
-    """What stands in a worker's last line behind the dot."""
+    """Returns the text after the dot in a worker's next line."""
     line = worker.stdout.readline()
     if not line.startswith("."):
         raise v.CannotRun(f"GT.M's process says {line + worker.stdout.readline()!r}")
@@ -106,7 +106,7 @@ def answer(worker):
 
 
 def ordered(workers, ms):
-    """Lets all work for a while: their last transactions, and the time it took."""
+    """Lets all workers work for a while. Returns their last transactions, and the time it took."""
     begin = time.monotonic()
     for worker in workers:
         worker.stdin.write(f"4294967295 {ms * 1000}\n")

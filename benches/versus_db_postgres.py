@@ -1,4 +1,4 @@
-"""PostgreSQL in versus_db.py: a throw-away server, beside pgbench and psql."""
+"""PostgreSQL in versus_db.py: a temporary server, compared with pgbench and psql."""
 
 import os
 import pwd
@@ -15,11 +15,11 @@ import versus_fio as v
 
 
 class Postgres(b.Backend):
-    """A throw-away server, beside pgbench and psql."""
+    """A temporary server, compared with pgbench and psql."""
 
     name = "postgres"
     own = "pgbench, psql"
-    # No round of the checkpointer or of autovacuum falls into one side alone.
+    # Neither checkpoints nor autovacuum may affect only one side.
     server_settings = ("listen_addresses=", "autovacuum=off", "checkpoint_timeout=1h",
                        "max_wal_size=16GB", "min_wal_size=4GB")
 
@@ -28,14 +28,14 @@ class Postgres(b.Backend):
         self.server = None
         self.user = None
         if os.getuid() == 0:
-            # A server does not run as root.
+            # PostgreSQL refuses to run as root.
             self.user = pwd.getpwnam("postgres").pw_uid
             os.chown(self.directory, self.user, -1)
         self.start()
 
     @staticmethod
     def programs():
-        """Where the newest version is; None without any."""
+        """Returns the directory of the newest version; None if there is none."""
         found = [path for path in Path("/usr/lib/postgresql").glob("*/bin")
                  if (path / "postgres").exists() and (path / "pgbench").exists()]
         return max(found, key=lambda path: int(path.parent.name), default=None)
@@ -81,7 +81,7 @@ class Postgres(b.Backend):
                 time.sleep(0.1)
 
     def client(self, program, *words):
-        # pgbench tells its progress on stderr.
+        # pgbench prints its progress to stderr.
         together = ["sh", "-c", 'exec "$@" 2>&1', program]
         return b.output_of([*together, self.programs() / program, "-h", self.directory, "-U", "tester",
                           *words])
@@ -106,7 +106,7 @@ class Postgres(b.Backend):
         return pgbench_written(text, asked.ramp_ms / 1000)
 
     def before_fill(self, globals_, subscripts):
-        """The rows of one global, in the form that the server reads fastest."""
+        """Exports the rows of one global in the format that the server reads fastest."""
         super().empty("iogauge")
         self.fill_by_iogauge(1, subscripts)
         self.rows = self.directory / "rows"
@@ -152,8 +152,8 @@ class Postgres(b.Backend):
 
 
 def pgbench_script(workers, subscripts):
-    """A transaction as iogauge does it, to the way there and back: the statement that begins it goes with
-    the first update, the worker's record with the commit. Each client has a worker's tables."""
+    """Returns a script of the same transaction with the same round trips as in iogauge: BEGIN is sent with the first
+    update, and the update of the worker's record with COMMIT. Each client uses the tables of one worker."""
     lines = []
     for worker in range(1, workers + 1):
         lines.append(f"\\{'if' if worker == 1 else 'elif'} :client_id = {worker - 1}")
@@ -168,8 +168,8 @@ def pgbench_script(workers, subscripts):
 
 
 def pgbench_values():
-    """A value for each update of a transaction, as variables. The log leaves out what a row's new value has
-    in common with its old one, so a row rarely gets the value that it has."""
+    """Yields arguments that define a variable with a value for each update of a transaction. The log omits what a
+    row's new value shares with the old one, so a row must rarely get the value that it has."""
     letters = random.Random(1)
     for number in range(1, b.LENGTH + 1):
         value = "".join(letters.choices(string.ascii_letters, k=b.VALUE_BYTES))
@@ -177,8 +177,8 @@ def pgbench_values():
 
 
 def pgbench_written(text, ramp_seconds):
-    """Transactions out of pgbench's last words. Their rate, too, where there is no ramp; otherwise out of its
-    lines for each second, the last of which may be missing."""
+    """Reads the number of transactions from pgbench's summary. The rate is from the summary too if there is no ramp,
+    else from the progress lines of each second, the last of which may be missing."""
     whole = re.search(r"^number of transactions actually processed: (\d+)", text, re.MULTILINE)
     if ramp_seconds:
         lines = re.findall(r"^progress: ([\d.]+) s, ([\d.]+) tps", text, re.MULTILINE)
@@ -191,7 +191,7 @@ def pgbench_written(text, ramp_seconds):
 
 
 def tree_cpu_seconds(root):
-    """Processor time of a process, of those it began, and of those that have ended."""
+    """Returns the processor time of a process and its descendants, including those that have ended."""
     stats = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

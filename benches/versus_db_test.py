@@ -1,4 +1,4 @@
-"""Tests of versus_db.py: what is read from programs, how processor time is told, and the verdicts."""
+"""Tests of versus_db.py: parsing of the programs' output, processor times, and verdicts."""
 
 import io
 import json
@@ -36,7 +36,7 @@ class Outputs(unittest.TestCase):
                 "number of failed transactions: 0 (0.000%)\n"
                 "tps = 173.5 (without initial connection time)\n")
         self.assertEqual(p.pgbench_written(text, 1.0), b.Written(210.0, 520))
-        # A run of a second may have no line of its own.
+        # A run of one second may have no progress line.
         short = text[text.index("number"):]
         self.assertEqual(p.pgbench_written(short, 0.0), b.Written(173.5, 520))
         for broken in (text.replace(": 0 (", ": 1 ("), text.replace("progress", "x"), ""):
@@ -51,7 +51,7 @@ class Outputs(unittest.TestCase):
                 self.assertEqual(lines.count(update), 1)
             self.assertEqual(sum(f'"RAN".worker{worker} ' in line for line in lines), 1)
         self.assertEqual((lines.count("BEGIN;"), lines.count("COMMIT;")), (4, 4))
-        # The first update goes with BEGIN, the worker's record with COMMIT.
+        # The first update is sent with BEGIN, that of the worker's record with COMMIT.
         ways = lines.count("\\startpipeline")
         self.assertEqual((ways, lines.count("\\endpipeline")), (8, 8))
         self.assertEqual(lines.count("\\set s random(1, 1000)"), 4 * b.LENGTH)

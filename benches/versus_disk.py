@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""iogauge beside fio on a real disk: each engine, pattern and queue depth in interleaved rounds.
+"""Compares iogauge with fio on a real disk, for each engine, pattern and queue depth, in interleaved rounds.
 
-One file is written with random data. In each cell all contenders run one after the other, round by
-round, each round beginning with the next one, until every ratio of IOPS is known within --within, or
---most-rounds are over. A row tells the ratio of iogauge's IOPS to each
-other's, geometric mean with its 95 % interval, and that of the processor time per I/O. The last lines
-tell the geometric means over all cells.
+One file is filled with random data. In each cell all contenders run once per round, and the one that
+goes first rotates. The cell ends when every ratio of IOPS is known to --within, or after --most-rounds.
+A row shows the ratios of iogauge's IOPS and processor time per I/O to those of another contender, as
+geometric means with 95 % intervals. The last lines show the geometric means over all cells.
 
-Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring with -s1 -c1
-beside the reads through io_uring; left out without it).
+Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring, which with
+-s1 -c1 is compared with the reads through io_uring; left out if not set).
 
-Ends with 0 when everything ran, 1 when something did not or --assert found a goal missed.
+Exit code: 0 if everything ran, 1 if something did not or if --assert found a goal missed.
 """
 
 import argparse
@@ -32,8 +31,8 @@ CPU_AT_MOST = 0.8
 
 
 def cell(engine, pattern, depth):
-    """One load with those who run it."""
-    # The file is not one that iogauge made.
+    """Returns a workload and the contenders that run it."""
+    # iogauge did not create the file.
     permission = () if pattern == "randread" else ("--overwrite-file",)
     contenders = [v.Contender(FIO, "fio"), v.Contender(IOGAUGE, "iogauge", permission)]
     if "T_IO_URING" in os.environ and (engine, pattern) == ("io_uring", "randread"):
@@ -47,7 +46,7 @@ def others(case):
 
 
 def is_enough(case, samples, options):
-    """True where there are enough rounds and the interval of each ratio of IOPS is narrow enough (Y. S. Chow,
+    """Returns True if there are enough rounds and the interval of each ratio of IOPS is narrow enough (Y. S. Chow,
     H. Robbins, Ann. Math. Statist. 36 (1965) 457-462)."""
     if len(samples[IOGAUGE]) < options.rounds:
         return False
@@ -60,7 +59,7 @@ def interval_text(ratio):
 
 
 def rows(case, samples):
-    """A row of the table for each other contender, and what of the goals it misses."""
+    """Returns a row of the table for each other contender, and the missed goals."""
     lines, missed = [], []
     for versus in others(case):
         iops = v.Ratio.of(v.ratios(samples, IOGAUGE, versus))
@@ -79,7 +78,7 @@ def rows(case, samples):
 
 
 def overall(means, versus):
-    """The geometric mean of the cells' ratios, as a line, and whether it misses its goal."""
+    """Returns the geometric mean of the cells' ratios as a line, and the missed goal, if any."""
     mean = statistics.geometric_mean(means)
     text = f"geometric mean of the ratio of IOPS to {versus} over {len(means)} cells: {mean:.3f}"
     return text, [text] if mean < MEAN_AT_LEAST else []

@@ -34,7 +34,7 @@ class Cells(unittest.TestCase):
         case = d.cell("io_uring", "randread", 8)
         lines, missed = d.rows(case, samples([100, 100, 100], [104, 105, 106]))
         self.assertEqual((len(lines), missed), (1, []))
-        # The mean is higher, and may as well be lower.
+        # The measured mean is higher, but its interval includes much lower ratios.
         _, missed = d.rows(case, samples([100, 100, 100], [80, 105, 140]))
         self.assertEqual(len(missed), 1)
 

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""iogauge beside fio: the same file, the same load, interleaved rounds, ratios round by round.
+"""Compares iogauge with fio: the same file and workload, interleaved rounds, ratios within each round.
 
-Every round runs all contenders of a case one after the other, each round beginning with the next
-one, so that a machine that slows down slows them all. A ratio compares figures of one round; over
-the rounds stand the median, the smallest and the largest, and the geometric mean with its 95 %
-interval. A disk's own rate wanders from one second to the next, so the real disk gets eight times
-as many rounds of one second each.
+Every round runs all contenders of a case once, and the one that goes first rotates, so that a slowdown
+of the machine affects all. A ratio compares figures of one round. The report shows the median, minimum
+and maximum over the rounds, and the geometric mean with its 95 % interval. A disk's own rate varies from
+second to second, so cases on the real disk have eight times as many rounds, of one second each.
 
-Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring; its rows
-are left out without it).
+Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring; left out if
+not set).
 
-Ends with 0 when everything ran, 1 when something did not or --assert found a goal missed.
+Exit code: 0 if everything ran, 1 if something did not or if --assert found a goal missed.
 """
 
 import argparse
@@ -32,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RAMP_SECONDS = 1
-# On the real disk, for each round elsewhere.
+# Rounds on the real disk for each round of other cases.
 REAL_ROUNDS = 8
 REAL_SECONDS = 1
 SPARSE_BYTES = 4 << 30
@@ -40,12 +39,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 class CannotRun(Exception):
-    """A contender, or what it needs, did not work."""
+    """A contender, or something that it needs, did not work."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one run of one contender measured."""
+    """The result of one run of one contender."""
 
     iops: float
     cpu_us_per_io: float
@@ -54,7 +53,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Contender:
-    """A program with the settings it runs under."""
+    """A program with its flags."""
 
     label: str
     program: str  # a key of PROGRAMS
@@ -63,10 +62,10 @@ class Contender:
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on a ratio of one contender's figure over another's.
+    """A bound on the ratio of one contender's figure to another's.
 
-    `at_least` and `at_most` bound the median. `no_lower` asks that the interval of the mean reaches
-    1: the figure is no lower than the other's as far as the noise allows to tell.
+    `at_least` and `at_most` bound the median. `no_lower` requires that the interval of the mean reaches 1:
+    within the noise, the figure is no lower than the other's.
     """
 
     contender: str
@@ -111,7 +110,8 @@ class Ratio:
 
 
 def student_t(degrees):
-    """Quantile of 97.5 %: Cornish-Fisher's expansion, within 1 % from 3 degrees of freedom on."""
+    """Returns the 97.5 % quantile by the Cornish-Fisher expansion, whose error is at most 1 % from 3 degrees of freedom
+    on."""
     exact = {1: 12.706, 2: 4.303}
     if degrees in exact:
         return exact[degrees]
@@ -122,7 +122,7 @@ def student_t(degrees):
 
 @dataclass(frozen=True)
 class Case:
-    """One load with those who run it."""
+    """A workload and the contenders that run it."""
 
     name: str
     title: str
@@ -145,7 +145,7 @@ class Case:
 
 
 def common_flags(case, seconds):
-    """Flags that fio and iogauge understand alike."""
+    """Returns flags that have the same meaning in fio and iogauge."""
     return [
         f"--ioengine={case.engine}",
         f"--rw={case.rw}",
@@ -171,7 +171,7 @@ def fio_command(case, contender, path, seconds):
 
 
 def fio_job(text):
-    """The first job of fio's document, without errors."""
+    """Returns the first job of fio's document. Fails if it had an error."""
     # fio may print notes before the document.
     job = json.loads(text[text.index("{"):])["jobs"][0]
     if job["error"]:
@@ -186,7 +186,7 @@ def fio_sample(text, _run):
     return Sample(
         iops=iops,
         cpu_us_per_io=(job["usr_cpu"] + job["sys_cpu"]) / 100 * 1e6 / iops,
-        # By Little's law from `lat`: fio's own depth distribution counts powers of two.
+        # By Little's law from `lat`, because fio's own queue depth distribution has only powers of two.
         depth=sum(d["iops"] * d["lat_ns"]["mean"] for d in directions) / 1e9,
     )
 
@@ -223,7 +223,7 @@ def iogauge_sample(text, _run):
 
 
 def t_io_uring_command(_case, contender, path, seconds):
-    # It prints a line for each second but the last.
+    # t/io_uring prints a line for each second except the last.
     runtime = f"-r{seconds + RAMP_SECONDS + 1}"
     return [os.environ["T_IO_URING"], *contender.flags, runtime, str(path)]
 
@@ -249,7 +249,7 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of a finished process besides its output."""
+    """Facts about a finished process besides its output."""
 
     flags: tuple
     cpu_seconds: float
@@ -261,7 +261,7 @@ def children_cpu_seconds():
 
 
 def output_of(command, directory, timeout, exits=(0,)):
-    """What a command prints on stdout; it has to end in time, with one of these exit codes."""
+    """Returns a command's stdout. The command must end in time, with one of these exit codes."""
     try:
         done = subprocess.run(
             command,
@@ -280,7 +280,7 @@ def output_of(command, directory, timeout, exits=(0,)):
 
 
 def measure(case, contender, path, seconds):
-    """Runs a contender once."""
+    """Runs a contender once, and returns its sample."""
     build, read = PROGRAMS[contender.program]
     command = build(case, contender, path, seconds)
     cpu_before = children_cpu_seconds()
@@ -294,7 +294,7 @@ def measure(case, contender, path, seconds):
 
 # ---- cases -------------------------------------------------------------------------------------
 
-# Offsets as cheap as fio can draw them.
+# The cheapest offsets that fio can generate.
 CHEAP_OFFSETS = ("--norandommap", "--random_generator=tausworthe64")
 # Everything fio can register with the kernel.
 REGISTERED = ("--fixedbufs=1", "--registerfiles=1", "--nonvectored=1")
@@ -312,14 +312,14 @@ TUNED_AND_BATCHED, BATCHED = "fio tuned and batched", "iogauge batched"
 
 
 def bare_loop(depth, submit, reap):
-    """fio's t/io_uring, which keeps no latency."""
+    """Returns fio's t/io_uring, which records no latencies, as a contender."""
     flags = (f"-d{depth}", f"-s{submit}", f"-c{reap}", "-b4096", "-p0", "-B1", "-F1", "-X1", "-R1",
              "-n1")
     return Contender("t/io_uring", "t/io_uring", flags)
 
 
 def ring_case(name, title, target, depth, batch, goals):
-    """io_uring at one depth; `batch` is (submit, complete_min, complete_max) or None."""
+    """Returns a case with io_uring at one queue depth; `batch` is (submit, complete_min, complete_max) or None."""
     batches = batch_flags(*batch) if batch else ()
     tuned = TUNED_AND_BATCHED if batch else "fio tuned"
     contenders = [
@@ -349,7 +349,7 @@ def faster(contender, versus, ratio):
 
 
 def null_case(depth):
-    """The tool alone."""
+    """Returns a case without I/O, which measures the tools themselves."""
     return Case(f"harness-{depth}", f"no I/O at all, full accounting, one thread, depth {depth}",
                 "sparse", "null", depth,
                 (Contender("fio defaults", "fio"), Contender("fio tuned", "fio", CHEAP_OFFSETS),
@@ -379,7 +379,7 @@ def cases():
         null_case(32),
         ring_case("real-32", f"{real}, depth 32", "real", 32, (16, 8, 32),
                   [Goal("iogauge", "fio defaults", "iops", no_lower=True),
-                   # fio's own follows from Little's law, which sees a tool's turns between I/Os.
+                   # fio's is by Little's law, which excludes the time between an I/O and the next.
                    Goal("iogauge", "fio defaults", "depth", at_least=0.99),
                    Goal("iogauge", "fio defaults", "cpu_us_per_io", at_most=0.8),
                    Goal(BATCHED, TUNED_AND_BATCHED, "iops", no_lower=True),
@@ -398,19 +398,19 @@ def iops_text(iops):
 
 
 def spread(values, text=lambda value: f"{value:.3g}"):
-    """Median with smallest and largest: `1.9M (1.8M–2.0M)`."""
+    """Returns the median with minimum and maximum, like `1.9M (1.8M–2.0M)`."""
     middle = text(statistics.median(values))
     return f"{middle} ({text(min(values))}–{text(max(values))})"
 
 
 def ns_text(rows):
-    """Wall time per I/O of the median round."""
+    """Returns the wall time per I/O in the median round."""
     ns = 1e9 / statistics.median(row.iops for row in rows)
     return f"{ns:.1f}" if ns < 1000 else f"{ns:.0f}"
 
 
 def ratios(samples, contender, versus, figure="iops"):
-    """A figure of one contender over another's, round by round."""
+    """Returns the ratio of one contender's figure to another's in each round."""
     pairs = zip(samples[contender], samples[versus], strict=True)
     return [getattr(a, figure) / getattr(b, figure) for a, b in pairs]
 
@@ -436,7 +436,7 @@ def ratio_text(ratio):
 
 
 def ratio_lines(case, samples):
-    """The rows of ratios: median (least–most); geometric mean [95 % interval]."""
+    """Yields the rows of ratios: median (minimum–maximum); geometric mean [95 % interval]."""
     yield "| ratio | of IOPS | of CPU per I/O |"
     yield "|---|---|---|"
     for contender in (c.label for c in case.contenders if c.program == "iogauge"):
@@ -450,7 +450,7 @@ FIGURES = {"iops": "IOPS", "cpu_us_per_io": "CPU per I/O", "depth": "depth achie
 
 
 def judge(case, samples):
-    """A line for each goal of the case, and those that were missed."""
+    """Returns a line for each goal of the case, and the missed goals."""
     lines, missed = [], []
 
     def note(words, met, found):
@@ -483,7 +483,7 @@ def version(command):
 
 
 def file_system(directory):
-    """Type and device of the mount a directory lies on, from /proc/self/mounts."""
+    """Returns the type and device of a directory's file system, from /proc/self/mounts."""
     best = ("", "unknown", "unknown")
     for line in Path("/proc/self/mounts").read_text().splitlines():
         device, mount, kind = line.split()[:3]
@@ -512,7 +512,7 @@ def make_sparse(path):
 
 
 def make_real(path, size_bytes):
-    """Writes a file that neither compresses nor repeats, and puts it on the medium."""
+    """Writes a file whose data neither compresses nor repeats, and flushes it to the device."""
     free = shutil.disk_usage(path.parent).free
     if free < size_bytes + max(free // 20, 1 << 30):
         raise CannotRun(f"{path.parent}: {free >> 20} MiB free, too few for a file of "
@@ -527,7 +527,8 @@ def make_real(path, size_bytes):
 
 @contextmanager
 def written_file(script, options):
-    """A file of `options.size` MiB in `options.dir`, after what the machine is; gone at the end."""
+    """Prints facts about the machine and writes a file of `options.size` MiB in `options.dir`, which is removed at
+    the end."""
     with tempfile.TemporaryDirectory(prefix=f"{script}.", dir=options.dir) as name:
         print("## Machine\n")
         print("\n".join(machine_lines(name)), flush=True)
@@ -550,8 +551,8 @@ def target_file(directory, case, real_mib):
 
 
 def run_rounds(case, path, rounds, seconds, is_enough=lambda samples: False):
-    """The samples of each contender, who take turns; each round begins with the next one. It ends after so many
-    rounds, or when there are enough samples."""
+    """Runs all contenders in each round, and returns the samples of each. The one that goes first rotates. Ends after
+    this many rounds, or when there are enough samples."""
     samples = {contender.label: [] for contender in case.contenders}
     for number in range(rounds):
         turn = number % len(case.contenders)
@@ -601,7 +602,7 @@ def parse_options(arguments, names):
 
 
 def ended(script, hold_goals, body):
-    """Runs what returns the goals missed; tells them, and gives the exit code."""
+    """Runs a function that returns the missed goals, prints them, and returns the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         missed = body()

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""`iogauge suite oltp` beside fio running the same matrix, on one written file.
+"""Compares `iogauge suite oltp` with fio running the same matrix, on one written file.
 
-Each cell of the matrix is run by the suite and by fio right after each other, the one and the
-other first in turns, in several rounds, so that a disk that wanders wanders for both. fio is asked the
-way scripts for databases ask it: ioengine=psync and a process for each user.
+In each round, the suite and fio run each cell of the matrix right after each other, and the one that goes
+first alternates, so that variations of the disk affect both. fio runs as in scripts for databases: with
+ioengine=psync and a process for each user.
 
-A cell agrees where the ranges of both over the rounds overlap: they differ by no more than repeats of
-either do. Beside it stands the ratio, round by round, with the 95 % interval of its geometric mean.
+A cell agrees if the ranges of both over the rounds overlap, that is, if they differ by no more than
+repeats of either. The report also shows the median of the ratios in each round, with the 95 % interval of
+their geometric mean.
 
 Environment: FIO (fio), IOGAUGE (target/release/iogauge).
 
-Ends with 0 when everything ran, 1 when something did not.
+Exit code: 0 if everything ran, 1 if something did not.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import versus_fio as v
 RAMP_SECONDS = 1
 USERS = (1, 8, 16, 32, 64)
 LOG_USERS = (1, 4, 16)
-# What words of the suite are in fio's.
+# The suite's tests as fio's flags.
 TESTS = {
     "readrand": ("--rw=randread",),
     "read": ("--rw=read",),
@@ -49,14 +50,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sample:
-    """What one run measured: reads and writes together."""
+    """The result of one run, with reads and writes together."""
 
     iops: float
     mean_ms: float
 
 
 def matrix():
-    """The cells of the suite, in its order."""
+    """Yields the cells of the suite, in its order."""
     for users in USERS:
         yield Cell("readrand", "8k", users)
     for block in ("8k", "32k", "128k", "1m"):
@@ -77,7 +78,7 @@ def fio_command(path, cell, seconds):
     size = path.stat().st_size
     flags = (*TESTS[cell.test], "--ioengine=psync", f"--numjobs={cell.users}", "--group_reporting")
     if cell.test in ("read", "write"):
-        # Each user its own region.
+        # Each user has its own region.
         region = size // cell.users // (1 << 20) << 20
         flags += (f"--offset_increment={region}", f"--size={region}")
     else:
@@ -94,7 +95,7 @@ def iogauge_command(path, cell, seconds):
 
 
 def together(directions):
-    """Reads and writes as one, of (IOPS, mean latency in ns)."""
+    """Combines reads and writes, each given as (IOPS, mean latency in ns)."""
     iops = sum(rate for rate, _ in directions)
     return Sample(iops, sum(rate * mean for rate, mean in directions) / iops / 1e6)
 
@@ -129,12 +130,12 @@ def measure(program, path, cell, seconds):
 
 
 def agrees(ours, theirs):
-    """True where the ranges overlap."""
+    """Returns True if the ranges overlap."""
     return min(ours) <= max(theirs) and min(theirs) <= max(ours)
 
 
 def row(cell, samples):
-    """A row of the table, and whether IOPS and latency agree."""
+    """Returns a row of the table, and whether IOPS and latency agree."""
     figure = {program: ([s.iops for s in rows], [s.mean_ms for s in rows])
               for program, rows in samples.items()}
     ours, theirs = figure["iogauge"], figure["fio"]

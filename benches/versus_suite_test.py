@@ -1,4 +1,4 @@
-"""Tests of versus_suite.py: the matrix, what is read from programs, and when they agree."""
+"""Tests of versus_suite.py: the matrix, parsing of the programs' output, and agreement."""
 
 import json
 import unittest

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""`iogauge find` beside an exhaustive fio sweep and beside fio's latency_target, on one written file.
+"""Compares `iogauge find` with an exhaustive fio sweep and with fio's latency_target, on one written file.
 
-A pass of the sweep runs fio at every depth of a list for the same time and draws the capacity from
-the curve: where the limit's statistic crosses its bound. Passes go up and down the list in turns.
-After each pass come rounds of `iogauge find` and of fio's latency_target, so that a disk that
-wanders in the course of the hour wanders for all.
+A pass of the sweep runs fio at every queue depth of a list for the same time. The capacity is where the
+curve of the limit's statistic crosses its bound. Passes alternate between rising and falling queue depths.
+After each pass come rounds of `iogauge find` and of fio's latency_target, so that slow variations of the
+disk affect all.
 
-fio's latency_target knows percentiles and no mean: a limit on the mean is put to it as one on the
-median, or on what --percentile says.
+fio's latency_target supports percentiles but not the mean. A limit on the mean is replaced by one on the
+median, or on the percentiles of --percentile.
 
 Environment: FIO (fio), IOGAUGE (target/release/iogauge).
 
-Ends with 0 when everything ran, 1 when something did not or --assert found a goal missed.
+Exit code: 0 if everything ran, 1 if something did not or if --assert found a goal missed.
 """
 
 import argparse
@@ -31,7 +31,7 @@ import versus_fio as v
 RAMP_SECONDS = 1
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320,
           384, 512, 640, 768, 1024)
-# Doubling and halving through a thousand depths takes 20 windows; as many again for noise.
+# Doubling and bisection through a thousand queue depths takes 20 windows. Noise may double that.
 TARGET_WINDOWS_AT_MOST = 40
 TIME_RATIO_AT_MOST = 0.1
 LOAD = ("--ioengine=io_uring", "--rw=randread", "--bs=4k", "--direct=1")
@@ -43,7 +43,7 @@ class Limit:
     """A bound on a statistic of the latencies."""
 
     text: str
-    percentile: float | None  # None for the mean; 100 for the largest
+    percentile: float | None  # None for the mean, 100 for the maximum
     bound_ns: float
 
     @staticmethod
@@ -60,7 +60,7 @@ class Limit:
         return Limit(text, percentile, float(bound) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit])
 
     def of(self, lat_ns):
-        """The statistic in fio's `lat_ns`."""
+        """Returns the statistic from fio's `lat_ns`."""
         if self.percentile is None:
             return lat_ns["mean"]
         if self.percentile == 100:
@@ -70,7 +70,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Point:
-    """One depth of a sweep."""
+    """One queue depth of a sweep."""
 
     depth: int
     iops: float
@@ -79,7 +79,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Where a curve crosses its limit, and the whole depth below, at which a closed loop can run."""
+    """Where a curve crosses its limit, and the IOPS at the whole queue depth below, which a closed loop can use."""
 
     iops: float
     depth: float
@@ -88,7 +88,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one run of one contender said, and how long it took."""
+    """The answer of one run of one contender, and how long it took."""
 
     seconds: float
     iops: float
@@ -140,8 +140,8 @@ def target_command(path, percentile, options, run_seconds=0):
 
 
 def target_answer(text, seconds):
-    """fio's answer: the depth it came to. Its rate is that of the last window, as it begins its
-    books anew before it, but of the whole run where it came to no end."""
+    """Reads fio's answer: its final queue depth. The IOPS are those of the last window, because fio resets
+    its statistics before it, but those of the whole run if fio did not settle."""
     job = v.fio_job(text)
     read, window_ms = job["read"], job["latency_window"] / 1000
     return Answer(seconds, read["iops"], job["latency_depth"], read["lat_ns"]["mean"],
@@ -149,12 +149,12 @@ def target_answer(text, seconds):
 
 
 def endless_answer(text, seconds):
-    """As `target_answer`, of a run that was told to come to no end."""
+    """Like `target_answer`, for a run with latency_run, which never settles."""
     return replace(target_answer(text, seconds), settled=True)
 
 
 def timed(command, directory, seconds, read, exits=(0,)):
-    """Runs a command that should take so many seconds and ends with one of these exit codes;
+    """Runs a command that should take this many seconds and must end with one of these exit codes. Returns
     `read(output, seconds taken)`."""
     begin = time.monotonic()
     output = v.output_of(command, directory, 60 + 3 * seconds, exits)
@@ -169,8 +169,8 @@ def timed(command, directory, seconds, read, exits=(0,)):
 
 
 def rising(values):
-    """The nearest sequence that does not fall, by least squares (pool adjacent violators): more
-    depth never makes latency shorter, noise does."""
+    """Returns the nearest non-decreasing sequence by least squares (pool adjacent violators): a larger queue
+    depth never shortens latency, but noise may."""
     pools = []
     for value in values:
         pools.append((value, 1))
@@ -185,7 +185,7 @@ def between(a, b, share):
 
 
 def capacity(points, limit):
-    """Where the curve crosses the limit, drawn straight between the depths around it."""
+    """Returns where the curve crosses the limit, by linear interpolation between the queue depths around it."""
     points = sorted(points, key=lambda point: point.depth)
     values = rising([point.statistic_ns for point in points])
     held = sum(value <= limit.bound_ns for value in values)
@@ -209,12 +209,12 @@ def ms(ns):
 
 
 def spread_percent(values):
-    """Largest less smallest, of the median."""
+    """Returns maximum minus minimum, in percent of the median."""
     return 100 * (max(values) - min(values)) / statistics.median(values)
 
 
 def answer_row(label, answers, truth):
-    """A row of the table; `truth` is the sweep's median."""
+    """Returns a row of the table; `truth` is the sweep's median."""
     iops = [answer.iops for answer in answers]
     means = [answer.mean_ns for answer in answers if answer.mean_ns is not None]
     strays = sum(not answer.settled for answer in answers)
@@ -248,10 +248,10 @@ def curve_lines(passes, limit):
 
 
 def judge(capacities, answers):
-    """A line for each goal, and those that were missed.
+    """Returns a line for each goal, and the missed goals.
 
-    A search answers with a whole depth, a curve between two: the sweep's own spread goes from the
-    smallest rate at the whole depth below to the largest at the limit.
+    A search answers with a whole queue depth, but a curve crosses its limit between two. So the sweep's own
+    spread goes from the smallest IOPS at the next lower whole queue depth to the largest at the limit.
     """
     low = min(capacity.whole_iops for capacity in capacities)
     high = max(capacity.iops for capacity in capacities)
@@ -277,7 +277,7 @@ def say(words):
 
 
 def sweep(path, options, downwards):
-    """One pass: a point for each depth, by rising depth, and the seconds it took."""
+    """Runs one pass. Returns a point for each queue depth, in rising order, and the seconds it took."""
     begin, points = time.monotonic(), []
     for depth in sorted(options.depths, reverse=downwards):
         say(f"  depth {depth}")
@@ -287,7 +287,7 @@ def sweep(path, options, downwards):
 
 
 def contenders(path, options):
-    """Label, command, seconds it should take at most, and reader, of all but the sweep."""
+    """Yields label, command, maximum expected seconds and reader of each contender except the sweep."""
     yield IOGAUGE, find_command(path, options), options.budget or 60, find_answer
     seconds = TARGET_WINDOWS_AT_MOST * options.window
     for percentile in options.percentile:
@@ -300,7 +300,7 @@ def contenders(path, options):
 
 
 def measure(path, options):
-    """Passes of the sweep, their capacities, and answers by label."""
+    """Returns the passes of the sweep, their capacities, and the answers by label."""
     passes, capacities = [], []
     others = list(contenders(path, options))
     answers = {SWEEP: [], **{label: [] for label, *_ in others}}

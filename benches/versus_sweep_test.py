@@ -1,4 +1,4 @@
-"""Tests of versus_sweep.py: what is drawn from a curve, and what is read from programs."""
+"""Tests of versus_sweep.py: the capacity of a curve, and parsing of the programs' output."""
 
 import argparse
 import json

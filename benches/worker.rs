@@ -1,4 +1,4 @@
-//! The worker loop with an engine that does nothing: what the tool costs per I/O.
+//! Measures the worker loop with an engine that does nothing: iogauge's own cost per I/O.
 #![allow(missing_docs, reason = "criterion's macros make items without")]
 
 mod common;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries to make iogauge destroy data, hang or lie, in all the ways that the tests know. Ends with
+# Runs the tests that try to make iogauge destroy data, hang or report wrong results. Ends with
 # "attacks: N tried, N held". Needs root for loop devices and mounts.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# cargo-deny over the whole dependency tree, by the rules in deny.toml.
+# Runs cargo-deny on the whole dependency tree, with the rules in deny.toml.
 #
-# The advisory database is a git repository on github.com. Where it cannot be fetched, everything
-# else is checked and the last line says that advisories were not.
+# The advisory database is a git repository on github.com. If it cannot be fetched, everything else
+# is checked, and the last line says that advisories were not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 
 if ! "$cargo" deny --version >/dev/null 2>&1; then
-    echo 'audit: cargo-deny is not installed; building it, which takes some minutes'
+    echo 'audit: cargo-deny is not installed; building it, which takes a few minutes'
     "$cargo" install --locked cargo-deny
 fi
 

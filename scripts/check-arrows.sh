@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fails where a crate depends on one that it must not see, or where modules of the control plane or of
-# the program depend on each other in a circle. A module and its children may.
+# Fails if a crate depends on one that it must not use, or if modules of the crates lab or cli depend
+# on each other in a circle. A module and its own children may depend on each other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What each crate may depend on, of this workspace.
+# The crates of this workspace that each crate may depend on.
 declare -A allowed=(
     [model]='' [fio]='model' [io]='fio model' [db]='io model' [lab]='db fio io model'
     [report]='model' [cli]='fio lab model report' [test-support]='db fio io model'
@@ -21,10 +21,10 @@ for manifest in crates/*/Cargo.toml; do
                   in_section && /^iogauge-/ { sub(/^iogauge-/, ""); sub(/[ .=].*/, ""); print }' "$manifest")
 done
 
-# Paths that modules name, each as "module path", in the non-test code of the files given.
+# Prints the paths that the non-test code of the given files uses, each as "module path".
 paths() {
     awk '
-        # Prints every path of a use tree behind a prefix.
+        # Prints every path of a use tree after a prefix.
         function tree(from, prefix, text,    depth, i, c, item) {
             for (i = 1; i <= length(text) + 1; i++) {
                 c = substr(text, i, 1)
@@ -71,7 +71,7 @@ paths() {
         END { finish() }' "$@"
 }
 
-# Edges between siblings: of two modules, the ancestors that stand beside each other.
+# Prints the edges between siblings: for two modules, their ancestors that are siblings.
 siblings() {
     awk '
         NR == FNR { is_module[$1] = 1; next }
@@ -93,11 +93,11 @@ for crate in lab cli; do
     modules=$(printf '%s\n' "${files[@]}" |
         sed -E 's|^crates/[^/]*/src/||; s|\.rs$||; s|/?\b(mod\|lib\|main)$||; s|/|::|g; s|^|crate::|; s|::$||')
     if ! circle=$(siblings "$named" <<<"$modules" | tsort 2>&1 >/dev/null); then
-        echo "crates/$crate/src has a circle of modules:" >&2
+        echo "crates/$crate/src: modules depend on each other in a circle:" >&2
         sed 's/^tsort: /    /; /contains a loop/d' <<<"$circle" >&2
         broken=1
     fi
     rm -f "$named"
 done
-((broken == 0)) && echo 'arrows: no circle'
+((broken == 0)) && echo 'dependencies: no circle'
 exit "$broken"

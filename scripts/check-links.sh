@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Fails where a relative link in a Markdown file of the repository leads nowhere: a file that is
-# not there, or a heading its page does not have. Addresses on the network are not visited.
+# Fails if a relative link in a Markdown file of the repository is broken: the file does not exist,
+# or its page does not have the heading. Addresses on the network are not checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Markdown outside fenced code blocks and `code`.
+# Prints Markdown without fenced code blocks and `code`.
 prose() { awk '/^ *```/ { fenced = !fenced; next } !fenced { gsub(/`[^`]*`/, "`"); print }' "$1"; }
 
-# The targets of [text](target) and [label]: target.
+# Prints the targets of [text](target) and [label]: target.
 links() {
     prose "$1" | grep -oE '\]\([^) ]+' | cut -c3- || true
     prose "$1" | sed -nE 's/^\[[^]]+\]: +([^ ]+).*/\1/p'
 }
 
-# Anchors of a page's headings, by GitHub's rule: lower case, punctuation dropped, spaces to dashes.
+# Prints the anchors of a page's headings by GitHub's rule: lower case, no punctuation, dashes for spaces.
 anchors() {
     awk '/^ *```/ { fenced = !fenced; next } !fenced && /^#+ /' "$1" |
         sed -E 's/^#+ +//; s/ +$//' | tr '[:upper:]' '[:lower:]' |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails where README.md or docs/ show a command that is not there: `iogauge WORD` that the binary
-# does not know, or `make WORD` that the Makefile does not have.
+# Fails if README.md or docs/ show a command that does not exist: `iogauge WORD` that the binary does
+# not accept, or `make WORD` that the Makefile does not have.
 #
 # usage: scripts/check-readme.sh PATH_OF_IOGAUGE
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 pages=(README.md docs/*.md)
 
-# Words that follow the first one at the start of a line of code or of `code`.
+# Prints the words that follow the tool's name at the start of a line of code or of `code`.
 shown() {
     local tool=$1
     awk '/^ *```/ { fenced = !fenced; next } fenced' "${pages[@]}" |
@@ -17,7 +17,7 @@ shown() {
     grep -hoE "\`$tool [a-z][a-z-]*" "${pages[@]}" | sed -E "s/.* //" || true
 }
 
-# A binary that takes any word would make this check worthless.
+# With a binary that accepts any word, this check would be worthless.
 if "$binary" no-such-command --help >/dev/null 2>&1 </dev/null; then
     echo "$binary accepts the command no-such-command" >&2
     exit 1

@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers, so many seconds each (FUZZ_SECONDS, 60): with libFuzzer where a nightly
-# toolchain and cargo-fuzz are at hand, else through proptest. In CI cargo-fuzz is installed where
-# nightly is there.
+# Fuzzes each parser for FUZZ_SECONDS (default 60): with libFuzzer if a nightly toolchain and
+# cargo-fuzz are installed, else with proptest. In CI, cargo-fuzz is installed if there is a nightly
+# toolchain.
 #
-# Arguments are targets, files of fuzz/fuzz_targets without their .rs; all of them without any.
-# What libFuzzer found interesting stays in fuzz/corpus, what broke something in fuzz/artifacts.
+# usage: scripts/fuzz.sh [TARGET...]
+#
+# A target is the name of a file in fuzz/fuzz_targets without .rs. The default is all of them.
+# libFuzzer keeps interesting inputs in fuzz/corpus, and inputs that failed in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${FUZZ_SECONDS:-60}
-# No parser takes so long for one input, or so much memory.
+# No parser takes this long for one input, or this much memory.
 limits=(-timeout=10 -rss_limit_mb=2048)
-# Leaks are not what is looked for, and looking takes ptrace, which sandboxes forbid.
+# Leaks are not of interest, and their detection needs ptrace, which sandboxes forbid.
 export ASAN_OPTIONS=detect_leaks=0
 
 say() { printf 'fuzz: %s\n' "$*"; }
@@ -21,7 +23,7 @@ if ((${#targets[@]} == 0)); then
     mapfile -t targets < <(cd fuzz/fuzz_targets && printf '%s\n' *.rs | sed 's/\.rs$//')
 fi
 
-# Files that a target begins with, beside what it found earlier.
+# Prints the directory of a target's initial inputs, which are used beside those found earlier.
 seeds() {
     case $1 in
         fio_job) echo /usr/share/doc/fio/examples ;;
@@ -40,7 +42,7 @@ has_libfuzzer() {
     return 1
 }
 
-# One target to its end; its output only where it breaks.
+# Runs one target to its end. Prints its output only if it fails.
 with_libfuzzer() {
     local target=$1 seed folders=("fuzz/corpus/$1") log
     mkdir -p "fuzz/corpus/$target"
@@ -66,7 +68,7 @@ if has_libfuzzer; then
     printf '%s\n' "${targets[@]}" |
         xargs -P "$(nproc)" -I{} bash -c "set -euo pipefail; limits=(${limits[*]}); with_libfuzzer {}"
 else
-    say "proptest instead, $seconds seconds for each target"
+    say "using proptest instead, $seconds seconds for each target"
     rooms=(-p iogauge-io -p iogauge-db)
     cargo test "${rooms[@]}" --test fuzz --locked --no-run
     for target in "${targets[@]}"; do printf '%s\n' "$target"; done |

@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# Makes the pictures of docs/gallery.md anew from real runs, in a quarter of an hour or so:
-#   scripts/gallery.sh IOGAUGE DIRECTORY
-# The directory is on the storage to be shown, with 8 GiB free; what is made there is removed again. As root with
-# bpftrace installed the block layer has its picture, too.
+# Regenerates the pictures of docs/gallery.md from real runs, in about a quarter of an hour.
+#
+# usage: scripts/gallery.sh IOGAUGE DIRECTORY
+#
+# The directory is on the storage to be shown and needs 8 GiB of free space. All files created there are removed again.
+# The picture of the block layer needs root and bpftrace.
 set -euo pipefail
 
 iogauge=$(realpath "$1")
 gallery=$(realpath "$(dirname "$0")/../docs")/gallery
 mkdir -p "$gallery"
 cd "$2"
-# Pictures carry the target's name, which is to tell nothing of where this machine has its disks.
+# Pictures show the target's name, which must not reveal the mount points of this machine.
 place=iogauge-gallery
 mkdir "$place"
 trap 'rm -rf "$place"' EXIT
 history=$place/history.sqlite3
 pictures=$place/pictures
 
-# The last run's pictures of one panel: the first of them is kept, under the panel's name.
+# Draws a panel of the last run, and keeps its first picture under the panel's name.
 keep() {
     local panel=$1
     rm -rf "$pictures"
@@ -32,7 +34,7 @@ keep system
 run run "$place" --size=2g --rw=randrw --rwmixread=70 --iodepth=16 --runtime=20
 keep distribution
 run run "$place" --size=2g --iodepth=8 --runtime=15 --trace
-keep block-layer || echo 'no block layer: it takes root and bpftrace' >&2
+keep block-layer || echo 'no picture of the block layer: it needs root and bpftrace' >&2
 run suite blocksize "$place" --size=2g --seconds=2
 keep block-size-map
 run suite oltp "$place" --size=2g --seconds=3

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Installs what the tests use besides cargo: fio, the tools that make file systems, volumes and
-# signatures for the guards to find, and a database server that each test starts for itself.
+# Installs what the tests use besides cargo: fio, the tools that create file systems, volumes and
+# signatures for the guards to find, and a database server, which each test starts for itself.
 #
-# As root on Debian or Ubuntu it installs what is missing, and mounts tracefs; anywhere else it says what
-# is missing.
-# It ends with 0 either way: a test without its tool says SKIPPED, or fails where
+# As root on Debian or Ubuntu, installs missing packages and mounts tracefs. Otherwise prints what is
+# missing. The exit code is 0 either way: a test without its tool prints SKIPPED, or fails if
 # IOGAUGE_REQUIRE_ALL=1.
 set -euo pipefail
 
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 
-# package, and the command or path it is wanted for
+# package, and the command or path that is needed from it
 wanted='
 fio             fio
 fio-examples    /usr/share/doc/fio/examples
@@ -49,8 +48,8 @@ libclang-dev    /usr/share/doc/libclang-dev
 
 say() { printf 'test dependencies: %s\n' "$*"; }
 
-# True where the command or path is there, or its package is: minimal images install packages
-# without the files under /usr/share/doc.
+# Succeeds if the command or path exists, or if its package is installed: minimal images install
+# packages without the files under /usr/share/doc.
 present() {
     local package=$1 thing=$2
     if [[ $thing == /* ]]; then
@@ -72,7 +71,7 @@ find_missing() {
     done <<<"$wanted"
 }
 
-# Quiet unless it fails: what the packages' scripts say is of interest only then.
+# Runs apt-get. Prints the end of its output only if it fails.
 apt_get() {
     local log status=0
     log=$(mktemp)
@@ -88,7 +87,7 @@ update_once() {
     [[ $updated == yes ]] && return
     updated=yes
     say 'apt-get update'
-    apt_get update || say 'apt-get update failed; going on with the lists at hand'
+    apt_get update || say 'apt-get update failed; using the existing package lists'
 }
 
 # Packages that start services (lvm2, mdadm) are installed without starting them.
@@ -107,7 +106,7 @@ forbid_services() {
     chmod 755 "$policy"
 }
 
-# PostgreSQL's package makes a server of the machine's own, unless it is told not to meanwhile.
+# PostgreSQL's package creates a server for the machine unless this file forbids it.
 forbid_cluster() {
     [[ " $* " == *' postgresql '* ]] || return 0
     mkdir -p "${cluster%/*}"
@@ -129,7 +128,7 @@ install_missing() {
     forbid_services
     forbid_cluster "${known[@]}"
     apt_get install --no-install-recommends "${known[@]}" && return
-    # Lists older than the archive name files that are gone.
+    # Package lists older than the archive refer to files that no longer exist.
     update_once
     apt_get install --no-install-recommends "${known[@]}" || say 'apt-get install failed'
 }
@@ -140,14 +139,14 @@ if ((${#missing[@]})) && command -v apt-get >/dev/null && ((EUID == 0)); then
     find_missing
 fi
 
-# The kernel's tracepoints, for tests of what bpftrace sees.
+# The kernel's tracepoints, for tests with bpftrace.
 tracing=/sys/kernel/tracing
 if ((EUID == 0)) && [[ -d $tracing && ! -e $tracing/events ]]; then
-    mount -t tracefs nodev "$tracing" || say "no tracefs on $tracing"
+    mount -t tracefs nodev "$tracing" || say "cannot mount tracefs on $tracing"
 fi
 
 if ((${#missing[@]} == 0)); then
-    say 'all there'
+    say 'all installed'
 elif command -v apt-get >/dev/null && ((EUID != 0)); then
     say "missing: ${missing[*]}"
     say "to install them: sudo apt-get install --no-install-recommends ${missing[*]}"

@@ -1,7 +1,7 @@
-# Sourced: looks for the system's RocksDB, which the feature iogauge-db/rocksdb is built against.
+# To be sourced: looks for the system's RocksDB, against which the feature iogauge-db/rocksdb is built.
 #
-# Afterwards "${rocksdb_features[@]}" is what cargo needs to build it in: nothing where it is not there.
-# Without these variables the crate builds a RocksDB of its own, for ten minutes or more.
+# Sets rocksdb_features to the arguments with which cargo builds RocksDB in, or to nothing if there is none.
+# Without the variables exported here, the crate would build RocksDB itself, which takes ten minutes or more.
 rocksdb_features=()
 if [[ -z ${ROCKSDB_LIB_DIR:-} && -e /usr/include/rocksdb/c.h ]]; then
     for rocksdb_library in /usr/lib/*-linux-gnu/librocksdb.so /usr/lib64/librocksdb.so /usr/lib/librocksdb.so; do

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Runs every test and ends with one line, "N passed, N failed".
+# Runs every test and ends with the line "N passed, N failed".
 #
-# Arguments go to cargo test: scripts/test.sh -p iogauge-model histogram
-# Tests that try to make iogauge do harm (scripts/attacks.txt) are counted apart: "attacks: N tried, N held".
-# A test that skipped itself is shown with its reason; output of other passing tests is not.
+# Arguments are passed to cargo test: scripts/test.sh -p iogauge-model histogram
+# Tests that try to make iogauge do harm (scripts/attacks.txt) are also counted separately: "attacks: N tried, N held".
+# Skipped tests are shown with their reason. The output of other passing tests is not shown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/rocksdb-env.sh
 
-# Keeps of the passing tests' output only the lines that say SKIPPED, and counts results.
+# Reduces the output of passing tests to the lines with SKIPPED, and counts results.
 show_and_count() {
     awk -v attacks="$(sed '/^#/d; s/.* //' scripts/attacks.txt | tr '\n' ' ')" '
         BEGIN { split(attacks, list, " "); for (i in list) is_attack[list[i]] = 1 }
         /^successes:$/ { quiet = 1 }
         /^(failures:|test result:)/ { quiet = 0 }
         /^SKIPPED / { skipped++; print; fflush(); next }
-        # Which file of tests runs: tests/NAME.rs, or tests/NAME/main.rs.
+        # The test file that runs: tests/NAME.rs or tests/NAME/main.rs.
         /^ *Running / { name = $2; sub("^tests/", "", name); sub("(/main)?[.]rs$", "", name) }
         # A test of many cases counts them itself.
         / tried, [0-9]+ held$/ { tried += $2; held += $4; print; fflush(); next }
@@ -26,14 +26,14 @@ show_and_count() {
         !quiet { print; fflush() }
         END {
             if (broken && failed == 0) failed = 1
-            if (skipped) printf "%d skipped themselves, counted as passed\n", skipped
+            if (skipped) printf "%d skipped, counted as passed\n", skipped
             if (ignored) printf "%d ignored\n", ignored
             if (tried) printf "attacks: %d tried, %d held\n", tried, held
             printf "%d passed, %d failed\n", passed, failed
         }'
 }
 
-# The benchmark scripts are tested in the form libtest prints, so that one rule counts both.
+# Tests the benchmark scripts. Their output has libtest's form, so that one rule counts both.
 script_tests() {
     if ! command -v python3 >/dev/null; then
         echo 'SKIPPED benches/script_tests.py: python3 is not installed'

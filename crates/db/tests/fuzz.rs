@@ -1,14 +1,14 @@
-//! The fuzz targets of databases on made-up input: words that each parser knows, numbers, and anything else.
+//! Runs the database fuzz targets on generated input: words that each parser knows, numbers, and arbitrary bytes.
 //!
-//! A few hundred cases of each usually; `IOGAUGE_FUZZ_SECONDS=60` goes on for so long, in place of libFuzzer where
-//! that is not at hand (`scripts/fuzz.sh`).
+//! By default each target gets a few hundred cases. With `IOGAUGE_FUZZ_SECONDS=60` each runs for 60 seconds;
+//! `scripts/fuzz.sh` uses this if libFuzzer is not available.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use iogauge_test_support::fuzz::{self as targets, fuzz};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Pieces that the parser knows, numbers and anything, one behind the other.
+/// Generates up to 23 concatenated pieces: words that the parser knows, numbers and arbitrary bytes.
 fn bytes(known: &[&'static [u8]]) -> impl Strategy<Value = Vec<u8>> + use<> {
     let known: Vec<Vec<u8>> = known.iter().map(|piece| piece.to_vec()).collect();
     let number = prop_oneof![any::<u64>(), 0u64..100, (0u32..64).prop_map(|power| 1 << power)];
@@ -41,7 +41,7 @@ fn postgres_messages() {
         b"v=",
         b"\0",
     ];
-    // Most are messages with a length that fits.
+    // Most of the inputs are messages with the right length.
     let message = (select(b"DERZNSKCG".to_vec()), bytes(&known)).prop_map(|(tag, body)| {
         let length = (body.len() as u32 + 4).to_be_bytes();
         [&[tag][..], &length, &body].concat()
@@ -97,7 +97,7 @@ fn database_notes() {
     ];
     fuzz(&(bytes(&known), bytes(&[b"\0\0\0\0\0\0\0\x01", b"\xff\xff"])), |(mut input, slots)| {
         targets::database_notes(&input);
-        // The head of a note of what was acknowledged has 4 KiB.
+        // The header of a file of acknowledged transactions has 4 KiB.
         input.push(b'\n');
         input.resize(4096, b' ');
         input.extend(slots);

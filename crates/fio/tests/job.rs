@@ -1,4 +1,4 @@
-//! The table of options beside fio itself, its examples, and the page that describes it.
+//! Compares the table of options with fio itself, its example job files, and `docs/formats.md`.
 #![allow(clippy::unwrap_used)]
 
 use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status};
@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Debian's package puts them.
+/// The directory of Debian's package of fio's example job files.
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
 
-/// A file that is there; variables that the examples leave to their user.
+/// Returns a source with this file, and with values for the variables that the examples leave to the user.
 fn source(path: &Path) -> MemorySource {
     let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
     let names = text.match_indices("${").filter_map(|(at, _)| text[at + 2..].split('}').next());
@@ -25,7 +25,7 @@ fn source(path: &Path) -> MemorySource {
     names.fold(source, |source, name| source.variable(name, value(name)))
 }
 
-/// Names that `fio --cmdhelp=all` lists, with underscores; `None` without fio.
+/// Returns the names that `fio --cmdhelp=all` lists, with underscores; `None` if fio is not installed.
 fn fio_names() -> Option<BTreeSet<String>> {
     let output = Command::new("fio").arg("--cmdhelp=all").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -58,7 +58,7 @@ fn aliases_are_those_of_fio() {
     }
 }
 
-/// True where the table says that an error's option, or its value, is not supported.
+/// Returns true if the error is about an option or value that the table lists as unsupported.
 fn is_listed(fault: &Fault) -> bool {
     match fault {
         Fault::Unsupported { option, .. } => {
@@ -110,7 +110,7 @@ fn fios_examples_run_or_are_refused_by_name() {
     }
 }
 
-/// iogauge's own option of a load, which fio lacks.
+/// Workload options that fio lacks.
 const OWN: &[&str] = &["dependent"];
 
 #[test]
@@ -123,7 +123,7 @@ fn options_of_a_load_are_those_of_fio() {
         for alias in row.aliases {
             assert!(job::find(alias).is_some_and(|found| found.name == in_fio.unwrap().name));
         }
-        // What the help does not say stands on the page.
+        // The page has what the help leaves out.
         let is_told = row.on_line == OnLine::Shown || page.contains(&format!("`{}`", row.name));
         assert!(is_told, "{} is not there", row.name);
     }

@@ -1,4 +1,4 @@
-//! The JSON in fio's form beside what fio 3.33 itself wrote for an equal job.
+//! Compares the JSON in fio's form with what fio 3.33 itself wrote for an equal job.
 #![allow(clippy::unwrap_used)]
 
 use iogauge_fio::json_out::{Detail, JsonOutError, fio_document};
@@ -13,7 +13,7 @@ use iogauge_model::{Caveat, CaveatCode, Histogram};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// `fio --output-format=json+` of `randrw.fio` beside it, with all but a few bins taken out.
+/// Output of `fio --output-format=json+` for `fio-3.33-randrw.fio`, with all but a few bins removed.
 const FIO: &str = include_str!("data/fio-3.33-randrw.json");
 
 fn direction(ios: u64, latency_ns: u64) -> DirectionResult {
@@ -46,7 +46,7 @@ fn worker(job: u32, worker: u32) -> WorkerResult {
     }
 }
 
-/// Two seconds of reads and writes by two workers.
+/// Returns a step of two seconds of reads and writes by two workers.
 fn step() -> StepResult {
     let point = IntervalPoint {
         seconds: 0.5,
@@ -101,7 +101,7 @@ fn load() -> Load {
     }
 }
 
-/// A workload as documents have it.
+/// Returns a workload as in documents.
 fn workload(json: Value) -> Workload {
     serde_json::from_value(json).unwrap()
 }
@@ -132,12 +132,12 @@ fn run(load: Workload, steps: Vec<StepResult>) -> RunDocument {
 }
 
 fn written(run: &RunDocument, detail: Detail) -> Value {
-    // By way of text, as readers have it.
+    // Goes through text, as for a reader of the output.
     let text = serde_json::to_string_pretty(&fio_document(run, detail).unwrap()).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// Every key with its type; keys of maps whose keys are data stand for each other.
+/// Collects every key with its type. In maps whose keys are data, all keys count as one.
 fn shape(value: &Value, path: &str, found: &mut BTreeMap<String, &'static str>) {
     let kind = match value {
         Value::Null => "null",
@@ -187,7 +187,7 @@ fn the_order_is_that_of_fio() {
     let keys = |text: &str| {
         let names = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once('"'));
         let names = names.filter(|(_, rest)| rest.trim_start().starts_with(':'));
-        // What a job is told differs, and which values occur.
+        // Ignores the options of a job and the values that occur, which differ.
         let known = |name: &str| {
             !name.starts_with(|c: char| c.is_ascii_digit()) && name != ">=64" && name != ">=2000"
         };
@@ -239,7 +239,7 @@ fn figures_stand_where_fio_has_them() {
     }
     assert_eq!(read["slat_ns"]["N"], 0);
     assert_eq!(read["clat_ns"], read["lat_ns"]);
-    // 100 µs and 300 µs, each in the middle of its bucket.
+    // 100 µs and 300 µs, each as the middle of its bucket.
     assert_eq!(read["lat_ns"]["bins"], json!({"99840": 500, "301056": 500}));
     assert_eq!(read["lat_ns"]["mean"], 200_000.0);
     assert_eq!(job["sync"]["total_ios"], 60);
@@ -285,7 +285,7 @@ fn of_jobs(loads: &[Load]) -> (Vec<Job>, StepResult) {
         series: step().series,
     };
     let mut results: Vec<JobResult> = (0..jobs.len()).map(result).collect();
-    // The first one had a time of its own, the others that of the step.
+    // The first job had its own runtime, the others that of the step.
     results[0].seconds = Some(2.5);
     let workers = (0..jobs.len() as u32).map(|job| worker(job, job)).collect();
     (jobs, StepResult { jobs: results, workers, ..step() })
@@ -315,7 +315,7 @@ fn jobs_and_steps_have_entries_and_groups() {
     assert_eq!(entries[1]["job options"]["bs"], "1m");
     assert_eq!(entries[2]["jobname"], "one");
     assert_eq!(entries[2]["elapsed"], 4);
-    // Both steps used the device half the time.
+    // Both steps used the device for half of the time.
     assert_eq!(document["disk_util"].as_array().unwrap().len(), 1);
     assert_eq!(document["disk_util"][0]["read_ios"], 2000);
     assert_eq!(document["disk_util"][0]["util"], 50.0);

@@ -1,6 +1,6 @@
-//! The parts of `docs/formats.md` that are made from the tables of options.
+//! Checks the parts of `docs/formats.md` that are generated from the tables of options.
 //!
-//! `UPDATE_DOCS=1 cargo test -p iogauge-fio --test page` writes them anew.
+//! `UPDATE_DOCS=1 cargo test -p iogauge-fio --test page` regenerates them.
 #![allow(clippy::unwrap_used)]
 
 use iogauge_fio::job::{ENGINE_OPTIONS, OPTIONS, OptionInfo, Status, Via};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 const WIDTH: usize = 120;
 
-/// `` `bs` `blocksize` ``, with the values that request nothing in parentheses.
+/// Returns the names of an option, like `` `bs` `blocksize` ``, with the values that request nothing in parentheses.
 fn names(row: &OptionInfo) -> String {
     let names: Vec<String> =
         [row.name].iter().chain(row.aliases).map(|name| format!("`{name}`")).collect();
@@ -22,7 +22,7 @@ fn names(row: &OptionInfo) -> String {
     format!("{}{off}", names.join(" "))
 }
 
-/// Words in lines of at most [`WIDTH`] columns.
+/// Wraps a text into lines of at most [`WIDTH`] columns.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -37,7 +37,8 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A table of options that share a text, in the order of the first of each. Those without a text follow as a list.
+/// Returns a table with a row for all options that share a text, in the order of the first option of each row. Options
+/// without a text follow as a list.
 fn table(head: &str, rest: &str, rows: impl Iterator<Item = (String, String)>) -> String {
     let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
     for (names, text) in rows {
@@ -54,7 +55,7 @@ fn table(head: &str, rest: &str, rows: impl Iterator<Item = (String, String)>) -
     format!("{table}\n{}\n", wrapped(&format!("{rest}{untold}")))
 }
 
-/// What to use instead: the message has the reason as well.
+/// Returns the hint of a message, without its reason.
 fn hint(why: &str) -> String {
     why.split_once("hint: ").map_or_else(String::new, |(_, hint)| hint.to_owned())
 }
@@ -119,7 +120,7 @@ fn through_fio() -> String {
     let engines = ENGINE_OPTIONS.iter().filter_map(|(engine, via, options)| {
         let names: Vec<String> =
             options.iter().map(|name| format!("`{name}` ({engine})")).collect();
-        // Options of engines that fio does not get.
+        // Options of engines that fio does not receive.
         Some((names.join(", "), limited(*via).filter(|text| !text.is_empty())?))
     });
     table(

@@ -1,4 +1,4 @@
-//! Real output of fio, read from files.
+//! Tests that read real output of fio from files.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use iogauge_fio::{Reading, read_results};
@@ -23,10 +23,10 @@ fn read_in(text: &[u8], chunk: usize) -> (Vec<FioResult>, Vec<String>) {
     (results, problems)
 }
 
-/// A source whose reads end where they please.
+/// A source whose reads have given lengths.
 struct Torn<'a> {
     text: &'a [u8],
-    /// Lengths of the reads, over and over.
+    /// Lengths of the reads, repeated cyclically.
     lengths: &'a [usize],
     reads: usize,
 }
@@ -81,7 +81,7 @@ fn outputs(folder: &str) -> Vec<(String, Vec<u8>)> {
     names.into_iter().map(|name| (name.clone(), file(folder, &name))).collect()
 }
 
-/// What does not depend on where a result was read.
+/// Returns the results without their line numbers.
 fn figures(mut results: Vec<FioResult>) -> Vec<FioResult> {
     results.iter_mut().for_each(|result| result.line = 0);
     results
@@ -131,7 +131,7 @@ fn groups_of_3_33_in_text() {
 
     let read = random.read.as_ref().unwrap();
     assert!(random.write.is_none());
-    // IOPS=65.7k and 1539MiB say less than 197018 reads of 8 KiB in 3001 ms.
+    // IOPS=65.7k and 1539MiB are less precise than 197018 reads of 8 KiB in 3001 ms.
     assert_eq!((read.ios, read.bytes), (197_018, 197_018 * 8192));
     assert_eq!(read.iops, 197_018.0 / 3.001);
     assert_eq!(read.bytes_per_sec, (197_018 * 8192) as f64 / 3.001);
@@ -140,7 +140,7 @@ fn groups_of_3_33_in_text() {
     assert_eq!(read.percentile_ns(99.99), Some(6_718_000));
     assert_eq!(random.shares[0].below_ns, Some(500));
 
-    // IOPS=3326 is all there is to say.
+    // IOPS=3326 is precise enough as printed.
     assert_eq!(write.write.as_ref().unwrap().iops, 3326.0);
     let (read, write) = (mixed.read.as_ref().unwrap(), mixed.write.as_ref().unwrap());
     assert_eq!((read.ios, write.ios), (74_103, 31_662));
@@ -161,7 +161,7 @@ fn groups_of_3_33_in_json_plus() {
     assert_eq!(read.bytes_per_sec, 539_623_773.0);
     let histogram = read.histogram().unwrap();
     assert_eq!((histogram.count(), histogram.min_ns()), (read.ios, 210));
-    // fio's percentile is the upper end of a bucket, ours the middle of half of one.
+    // fio's percentile is the upper end of a bucket, and iogauge's the middle of half a bucket.
     for (percent, value_ns) in &read.clat.as_ref().unwrap().percentiles {
         let ours = histogram.percentile_ns(*percent) as f64;
         assert!((ours / *value_ns as f64 - 1.0).abs() < 0.016, "p{percent}: {ours} {value_ns}");
@@ -185,7 +185,7 @@ fn noise_several_documents_and_both_formats_in_one_file() {
     ]
     .concat();
     let one = figures(read(&json));
-    // Text waits whether a document says the same in more digits.
+    // Text results come last: the reader holds them back in case a document has the same with more digits.
     let expected = [one.clone(), one, figures(read(&text))].concat();
     for chunk in [1, 7, 4096, 1 << 20] {
         let (results, problems) = read_in(&noisy, chunk);
@@ -240,15 +240,15 @@ fn other_ends_of_lines_and_indentation() {
     let json = file("3.33", "mix.json");
     let expected = figures(read(&json));
     let flat: Vec<u8> = json.iter().copied().filter(|b| !b"\n ".contains(b)).collect();
-    // Names have blanks in them that went, too, and those are what is read here.
+    // This removed the spaces within names too. Restore those of the names that the reader uses.
     let flat = String::from_utf8(flat).unwrap();
     let flat = flat.replace("joboptions", "job options").replace("globaloptions", "global options");
     let flat = flat.replace("fioversion", "fio version");
     assert_eq!(figures(read(flat.as_bytes())), expected);
 }
 
-/// Lines of noise longer than any of fio are read in pieces, the same whether they are in memory
-/// already or come in small reads.
+/// Lines of noise that are longer than any of fio are read in pieces, with the same result whether they are in memory
+/// or come in small reads.
 #[test]
 fn a_line_without_end_is_noise() {
     let text = file("3.33", "mix.out");
@@ -272,7 +272,7 @@ fn a_file_without_results_is_a_problem() {
     }
 }
 
-/// A file with some of its bytes changed, cut or repeated.
+/// Generates an output of fio with some bytes changed, cut or repeated.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let outputs: Vec<_> = ["2.0.7", "3.33"]
         .iter()
@@ -296,7 +296,7 @@ fn spoiled() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
-/// Whatever was read can be kept and read again.
+/// Fails unless a result can be stored and read again.
 fn kept(result: &FioResult) {
     let stored = serde_json::to_string(&result.to_step()).unwrap();
     let read: StepResult = serde_json::from_str(&stored).unwrap();
@@ -356,7 +356,8 @@ proptest! {
     }
 }
 
-/// Wall time belongs to no assertion; `--ignored --nocapture` shows it, best of a release build.
+/// Prints the throughput, which no test should depend on. Run it with `--ignored --nocapture`, preferably in a release
+/// build.
 #[test]
 #[ignore = "it measures"]
 fn throughput() {

@@ -1,7 +1,7 @@
-//! The fuzz targets on made-up input: words that each parser knows, numbers, and anything else.
+//! Runs the fuzz targets on generated input: words that each parser knows, numbers, and arbitrary text.
 //!
-//! A few hundred cases of each usually; `IOGAUGE_FUZZ_SECONDS=60` goes on for so long, in place of
-//! libFuzzer where that is not at hand (`scripts/fuzz.sh`).
+//! By default each target gets a few hundred cases. With `IOGAUGE_FUZZ_SECONDS=60` each runs for 60 seconds;
+//! `scripts/fuzz.sh` uses this if libFuzzer is not available.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use iogauge_fio::job::OPTIONS;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::path::{Path, PathBuf};
 
-/// A word of the parser's, a number, or anything.
+/// Generates a word that the parser knows, a number, or arbitrary text.
 fn piece(words: Vec<String>) -> impl Strategy<Value = String> {
     let number = prop_oneof![
         any::<u64>(),
@@ -31,15 +31,15 @@ fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// Pieces in a row.
+/// Generates up to 15 concatenated pieces.
 fn text<'a>(known: impl IntoIterator<Item = &'a str>) -> impl Strategy<Value = String> {
     prop::collection::vec(piece(words(known)), 0..16).prop_map(|pieces| pieces.concat())
 }
 
-/// What is done to a text at a place: bytes taken out, and a piece put in.
+/// An edit of a text: its place, how many bytes to remove there, and the piece to insert.
 type Edit = (Index, usize, String);
 
-/// Known texts, changed in a few places.
+/// Generates one of the seeds with up to 7 edits.
 fn changed(seeds: Vec<Vec<u8>>, known: Vec<String>) -> impl Strategy<Value = Vec<u8>> {
     let taken = prop_oneof![4 => Just(0usize), 4 => 1usize..8, 1 => 8usize..400];
     let edit = (any::<Index>(), taken, piece(known));
@@ -55,7 +55,7 @@ fn changed(seeds: Vec<Vec<u8>>, known: Vec<String>) -> impl Strategy<Value = Vec
     )
 }
 
-/// Outputs of fio that the model's tests use.
+/// Returns the paths of the fio outputs that the tests of the `iogauge-fio` crate use.
 fn outputs() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio");
     let folders = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
@@ -109,7 +109,7 @@ fn distribution() {
 
 #[test]
 fn fio_job() {
-    // A line is an option with a value, or a section.
+    // A line is an option with a value, a section header, or arbitrary values.
     let names = OPTIONS.iter().flat_map(|row| [row.name].into_iter().chain(row.aliases.to_vec()));
     let line = prop_oneof![
         8 => (select(words(names)), text(VALUES)).prop_map(|(name, value)| format!("{name}={value}")),

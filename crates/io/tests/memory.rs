@@ -1,5 +1,5 @@
-//! Memory does not grow with the length of a run. In a process of its own, for the kernel keeps
-//! one peak for each process.
+//! Tests that memory does not grow with the length of a run. This needs its own process, because the kernel keeps one
+//! peak per process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use iogauge_io::engine::Op;
@@ -10,7 +10,7 @@ use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{EngineKind, Load, Pattern};
 use std::sync::Arc;
 
-/// Looks at the workers in an hour, ten a second.
+/// Windows in an hour at ten a second.
 const TICKS: u64 = 36_000;
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -29,7 +29,7 @@ fn an_hour_of_ticks_takes_no_more_memory_than_a_second() {
     let mut total = Window::default();
     let mut after_a_second = 0;
     for tick in 0..TICKS {
-        // No pause: an hour's cuts as fast as the workers hand over.
+        // Takes the windows of an hour as fast as the workers hand them over.
         total.append(&pool.take_window().unwrap());
         if tick == 100 {
             after_a_second = peak_rss_bytes().unwrap();
@@ -40,7 +40,7 @@ fn an_hour_of_ticks_takes_no_more_memory_than_a_second() {
     assert_eq!(total.ios(), pool.live().ios);
     assert!(total.tally(Op::Read).ios() > TICKS, "too little was done: {}", total.ios());
     assert!(peak < MOST_BYTES, "{} MiB at the peak", peak >> 20);
-    // The kernel sums its counts of pages up roughly, so that a peak may read lower later.
+    // The kernel sums its page counters approximately, so a later peak may read lower.
     let grown = peak.saturating_sub(after_a_second);
     assert!(grown < 4 << 20, "{} KiB more after an hour than after a second", grown >> 10);
 }

@@ -1,5 +1,5 @@
-//! Device trees and counters against real loop devices.
-#![allow(clippy::unwrap_used)] // A failed step of a test has nothing better to do than panic.
+//! Tests of device trees and counters with real loop devices.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use iogauge_io::machine::{DeviceTree, Logical, Roots, Sampler};
 use iogauge_model::result::{Physical, SystemPoint};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const MIB: usize = 1 << 20;
 const SIZE_BYTES: u64 = 32 << 20;
 
-/// Memory aligned for O_DIRECT.
+/// A buffer aligned for `O_DIRECT`.
 #[repr(align(4096))]
 struct Aligned([u8; MIB]);
 
@@ -29,7 +29,7 @@ fn write_direct(device: &Path, mebibytes: usize) {
     file.sync_all().unwrap();
 }
 
-/// Writes 8 MiB to the device; what the leaves did meanwhile, as a sum and over time.
+/// Writes 8 MiB to the device. Returns the physical I/O of the tree's leaves meanwhile, in total and over time.
 fn physical_of_8_mib(
     disk: &Loop,
     device: &Path,
@@ -38,8 +38,7 @@ fn physical_of_8_mib(
     let mut sampler = Sampler::start(tree, Duration::from_millis(20)).unwrap();
     let before = sampler.mark().unwrap();
     write_direct(device, 8);
-    // A loop device keeps what it was given in the page cache of its file, unless a flush reaches
-    // it; one that was told to be write-through gets none.
+    // A loop device leaves writes in the page cache of its file until a flush. A write-through device gets no flushes.
     File::open(disk.image()).unwrap().sync_all().unwrap();
     let after = sampler.mark().unwrap();
     std::thread::sleep(Duration::from_millis(200));
@@ -59,7 +58,7 @@ fn a_loop_device_in_memory_counts_exactly_what_was_written() {
     assert_eq!(physical.write_bytes, 8 * MIB as u64);
     assert!(physical.writes >= 8, "{physical:?}");
     assert_eq!(physical.devices[0].device, disk.name());
-    // Others (udev) may read the device's first blocks meanwhile; nobody else writes.
+    // Other programs such as udev may read the first blocks of the device meanwhile, but none writes.
     let ratio = physical.ratio_to_logical.unwrap();
     assert!((1.0..2.0).contains(&ratio), "{ratio}");
 
@@ -85,7 +84,7 @@ fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
     assert_eq!(tree.chain(), format!("{} on {}", disk.name(), under_here.chain()));
 
     let (physical, _) = physical_of_8_mib(&disk, &disk.path, &tree);
-    // The disk is shared with everything else that runs: at least our bytes have to show.
+    // Other programs use the disk too, so it counts at least the bytes written here.
     assert!(physical.write_bytes >= 8 * MIB as u64, "{physical:?}");
     assert!(physical.ratio_to_logical.unwrap() >= 1.0);
 }

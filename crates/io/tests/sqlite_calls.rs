@@ -1,4 +1,5 @@
-//! SQLite with its calls judged, against files that stand where it looks for its own.
+//! Tests that SQLite, with its file system calls checked by a rule, leaves foreign files under its own file names
+//! alone.
 #![allow(clippy::unwrap_used)]
 
 use iogauge_io::sqlite_calls::{IsRight, judge_by};
@@ -7,10 +8,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Files of this name, and those beside it, are judged.
+/// The rule applies to files whose path contains this name, which includes the log files.
 const NAME: &str = "judged.db";
 
-/// Right is what does not begin with "precious".
+/// Returns the rule of a path: SQLite may use a file unless it begins with "precious".
 fn rule_of(path: &Path) -> Option<IsRight> {
     path.to_str()?.contains(NAME).then_some(|file: &File| {
         let mut head = [0; 8];
@@ -38,7 +39,7 @@ fn a_foreign_file_is_neither_opened_nor_removed() {
         let path = dir.path().join(NAME);
         let foreign = with_suffix(&path, suffix);
         if !suffix.is_empty() {
-            // Another name than the judged one makes the database, in WAL mode.
+            // Create the database in WAL mode under a name without a rule.
             wal(&dir.path().join("other.db")).unwrap();
             fs::rename(dir.path().join("other.db"), &path).unwrap();
         }
@@ -86,11 +87,11 @@ fn what_is_right_is_used_as_ever() {
     drop((one, other));
     let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, [NAME], "the last close takes its log along");
-    // The same under a rollback journal, which is made and removed at each commit.
+    // The same with a rollback journal, which is created and removed at each commit.
     let connection = Connection::open(&path).unwrap();
     let rollback = "PRAGMA journal_mode = delete; INSERT INTO t VALUES (3); VACUUM";
     connection.execute_batch(rollback).unwrap();
     assert_eq!(count(&connection), 3);
-    // Names without a rule are SQLite's own affair.
+    // Files without a rule are not checked.
     wal(&dir.path().join("free.db")).unwrap();
 }

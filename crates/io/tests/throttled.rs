@@ -1,4 +1,4 @@
-//! A device whose speed is known: the kernel lets so many I/Os through in a second.
+//! Measures a device of known speed: the kernel limits its IOPS.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use iogauge_io::engine::{self, Files};
@@ -25,11 +25,11 @@ fn start(device: &Path, engine: EngineKind) -> ThreadPool {
     ThreadPool::start(vec![PoolJob { load, files, extents }], DEPTH).unwrap()
 }
 
-/// Lets the pool work until it is between two releases.
+/// Runs the pool until the pause between two releases of I/Os.
 ///
-/// The kernel releases a tenth of a second's worth of I/Os at once (`throtl_slice`, 100 ms). A
-/// window that begins and ends anywhere holds one release more or less than its length is worth;
-/// one that begins and ends in the pause after a release holds whole periods.
+/// The kernel releases the I/Os of 100 ms at once (`throtl_slice`). A window that begins and ends anywhere may contain
+/// one release more or fewer than its length warrants. A window that begins and ends in the pause after a release
+/// contains whole periods.
 fn to_the_next_pause(pool: &mut ThreadPool) {
     let deadline = Instant::now() + Duration::from_secs(5);
     let (mut seen, mut quiet_ms) = (pool.live().ios, None);
@@ -45,7 +45,7 @@ fn to_the_next_pause(pool: &mut ThreadPool) {
     }
 }
 
-/// So many seconds between two pauses.
+/// Measures for about this many seconds, from pause to pause.
 fn measure(pool: &mut ThreadPool, seconds: u64) -> Window {
     to_the_next_pause(pool);
     pool.take_window().unwrap();
@@ -68,9 +68,8 @@ fn a_device_of_known_speed_is_measured_right() {
         let name = engine::info(engine).name;
         let mut pool = start(&device.path, engine);
         pool.advance(1000 * MS).unwrap();
-        // A throttle gives its rate to who is always there to take it. On a machine busy with
-        // something else the threads are not, and synchronous ones that it lets wait hand their
-        // share over late. So one of several windows has to be right in all.
+        // A throttle grants its full rate only to threads that always have I/Os waiting. On a busy machine they do
+        // not, and synchronous threads use their share late. So only one of several windows must be right in all.
         let mut read = Vec::new();
         loop {
             let window = measure(&mut pool, seconds);

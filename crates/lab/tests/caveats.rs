@@ -1,4 +1,4 @@
-//! Caveats whose cause cannot be made, from kernel files that are.
+//! Tests caveats whose cause cannot be produced, with made-up kernel files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use iogauge_io::machine::{CounterReader, DeviceTree, Logical, Roots};
@@ -7,7 +7,7 @@ use iogauge_model::caveat::Command;
 use iogauge_model::{Caveat, CaveatCode};
 use std::fs;
 
-/// What is said of a run in which, of 1000 ticks, the hypervisor took these.
+/// Returns the caveats of a run in which the hypervisor stole this many of 1000 ticks.
 fn after_losing(stolen_ticks: u64) -> Vec<Caveat> {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {

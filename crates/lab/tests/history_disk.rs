@@ -1,4 +1,4 @@
-//! The history on media that are full or cannot be written.
+//! Tests of the history on disks that are full or read-only.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -33,12 +33,12 @@ fn a_full_disk_is_named_and_what_was_kept_stays() {
     assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
     assert!(error.to_string().contains("no space left for the history"), "{error}");
     assert!(kept > 3, "{kept}");
-    // More than a step, which may have left room for something smaller.
+    // Larger than a step, which may have left space for something smaller.
     let late = writer.finish(Ending::Failed, 1, &filler.repeat(4), "").unwrap_err();
     assert!(matches!(late, HistoryError::DiskFull { .. }), "{late}");
     drop(history);
 
-    // Nothing at all is left, not even for the files SQLite shares between processes.
+    // No space is left, not even for the files that SQLite shares between processes.
     let _ = fs::write(disk.point.join("filler"), vec![0u8; 1 << 20]);
     let history = History::open(&path).unwrap();
     let first = history.show(&RunRef::Back(1)).unwrap();

@@ -1,6 +1,6 @@
-//! The history between processes: killed ones, several at once, stopped ones.
+//! Tests of the history with several processes: killed, concurrent and stopped ones.
 //!
-//! The children are this test binary again, running the ignored test `child`.
+//! The children run the ignored test `child` of this test binary.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -17,7 +17,7 @@ use std::thread::sleep;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A child that is ended with the test.
+/// A child that is killed when the test ends.
 struct Writer {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -31,7 +31,7 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    /// Writes `runs` runs of `steps` steps, or one after the other for ever where 0.
+    /// Spawns a child that writes `runs` runs of `steps` steps each; endlessly many runs if `runs` is 0.
     fn start(path: &Path, runs: u32, steps: u32) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["--ignored", "--exact", "child", "--nocapture", "--test-threads=1"])
@@ -46,8 +46,8 @@ impl Writer {
         Self { child, stdout }
     }
 
-    /// The next thing the child was promised is kept. The last line may be cut short by a kill;
-    /// only whole ones were said.
+    /// Returns the child's next line about something that the history has kept. A kill may cut the last line short;
+    /// only complete lines count.
     fn promise(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();
@@ -61,7 +61,7 @@ impl Writer {
         }
     }
 
-    /// Everything else the child was promised, until it ends.
+    /// Returns all further such lines until the child ends.
     fn promises(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.promise()).collect()
     }
@@ -89,7 +89,7 @@ fn child() {
     }
 }
 
-/// Every promise a writer was given holds.
+/// Fails unless the history has everything that it kept according to these lines.
 fn check_promises(history: &History, promises: &[String]) {
     for promise in promises {
         let words: Vec<_> = promise.trim_end_matches('.').split(' ').collect();
@@ -112,8 +112,8 @@ fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
     let path = directory.path().join("history.db");
     let mut promised = 0;
     for round in 0..20u64 {
-        // From before the file is made to well into the runs, and anywhere within a step; odd
-        // numbers spread the moments.
+        // The kills range from before the file exists to well into the runs, and fall anywhere within a step. Primes
+        // spread the moments.
         let mut writer = Writer::start(&path, 0, 5);
         let mut promises: Vec<String> =
             (0..round * 17 % 40).map(|_| writer.promise().unwrap()).collect();
@@ -129,7 +129,7 @@ fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
         }
     }
     assert!(promised > 300, "the children kept {promised} things only");
-    // A run without end is under way whenever it is killed.
+    // An endless run is in progress whenever it is killed.
     let mut writer = Writer::start(&path, 0, u32::MAX);
     let begun = writer.promise().unwrap();
     drop(writer);

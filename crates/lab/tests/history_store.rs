@@ -1,4 +1,4 @@
-//! What the history keeps, finds, refuses and removes.
+//! Tests of what the history keeps, finds, refuses and removes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use iogauge_lab::history::{
@@ -209,7 +209,7 @@ fn workers_of_databases_are_rows() {
     writer.add_step(0, "without", &json!({"depth": 1})).unwrap();
     writer.add_step(1, "write", &json!({"depth": 2, "database": {"workers": workers}})).unwrap();
     let id = writer.finish(Ending::Done, 0, &json!({}), "fine").unwrap();
-    // A history of before there was a view has one once it is opened.
+    // A history without the view gets it when it is opened.
     Connection::open(&path).unwrap().execute_batch("DROP VIEW worker").unwrap();
     drop(History::open(&path).unwrap());
     let connection = Connection::open(&path).unwrap();

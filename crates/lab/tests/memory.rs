@@ -1,5 +1,5 @@
-//! A step of an hour takes no more memory than a short one. In a process of its own, for the
-//! kernel keeps one peak for each process.
+//! Tests that a step of an hour takes no more memory than a short one. This needs its own process, because the kernel
+//! keeps one peak per process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use iogauge_io::machine::peak_rss_bytes;
@@ -32,7 +32,7 @@ fn an_hour_is_measured_in_bounded_memory() {
     let after_a_minute = peak_rss_bytes().unwrap();
     let long = run(3600);
     let peak = peak_rss_bytes().unwrap();
-    // All of the hour was measured, 160 I/Os in each of its seconds.
+    // The whole hour was measured, with 160 I/Os per second.
     assert!((long.seconds - 3600.0).abs() < 1.0, "{}", long.seconds);
     let ios = long.read.unwrap().ios + long.write.unwrap().ios;
     assert!(ios.abs_diff(160 * 3600) < 160 * 36, "{ios}");

@@ -1,4 +1,4 @@
-//! Steps one after the other on one simulated target.
+//! Tests of consecutive steps on one simulated target.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use iogauge_io::targets::Intent;
@@ -10,7 +10,7 @@ use iogauge_model::load::{ArrivalProcess, Arrivals, EngineKind, Load, Pattern};
 use iogauge_model::result::StepResult;
 
 const SECOND: u64 = 1_000_000_000;
-/// 16 MiB of writes fill the cache; then 1000 go per second.
+/// 16 MiB of writes fill the cache. Then the device does 1000 writes per second.
 const CACHED: &str = "sim:cache=16m,cache_service=20us,destage=4096000";
 
 fn rig() -> Rig {
@@ -33,16 +33,16 @@ fn a_step_finds_the_device_as_the_one_before_left_it() {
     assert!((5050.0..5150.0).contains(&iops(&first)), "{}", iops(&first));
     let second = run(&rig, Pattern::RandWrite, 8);
     assert!((990.0..1010.0).contains(&iops(&second)), "{}", iops(&second));
-    // The step's own time begins with it.
+    // The time within a step begins at its start.
     assert_eq!(second.seconds, 1.0);
     assert!((second.series[0].at_seconds - 0.1).abs() < 1e-9, "{}", second.series[0].at_seconds);
-    // A second of reads empties the cache by a thousand writes.
+    // During a second of reads, the cache destages 1000 writes.
     run(&rig, Pattern::RandRead, 1);
     let third = run(&rig, Pattern::RandWrite, 8);
     assert!((1980.0..2020.0).contains(&iops(&third)), "{}", iops(&third));
 }
 
-/// A run of ten seconds on a device where iogauge is paused now and then.
+/// Runs a step of 10 s on a device that pauses iogauge now and then.
 fn paused_run(pause: &str, load: Load) -> Measured {
     let device = format!("sim:channels=8,service=100us,dist=const{pause}");
     let rig = Rig::open(&device, Intent::default()).unwrap();
@@ -58,7 +58,7 @@ fn pauses_of_iogauge_are_in_no_figure() {
     let open = Arrivals { rate_iops: 20_000.0, process: ArrivalProcess::Linear };
     for arrivals in [None, Some(open)] {
         let measured = paused_run(",pause=every:3s,for:2s", Load { arrivals, ..Load::default() });
-        // After 2, 5 and 8 s of measuring: a second of the first three is the ramp's.
+        // The pauses come after 2, 5 and 8 s of the measurement, because the ramp takes the first second.
         assert_eq!((measured.pauses.paused.times, measured.pauses.paused.ns), (3, 6 * SECOND));
         let worked_ns = measured.pauses.left_out_ns - measured.pauses.paused.ns;
         assert!((1..SECOND / 2).contains(&worked_ns), "{worked_ns}");
@@ -77,7 +77,7 @@ fn pauses_of_iogauge_are_in_no_figure() {
 
 #[test]
 fn ios_that_outlast_a_pause_are_left_out_too() {
-    // The device takes as long as ten windows, so that its I/Os come back long after the pause.
+    // An I/O takes as long as ten windows, so those in flight complete long after the pause.
     let rig =
         Rig::open("sim:service=1s,dist=const,pause=every:3500ms,for:300ms", Intent::default());
     let load = Load { engine: EngineKind::Sim, iodepth: 4, ..Load::default() };

@@ -126,7 +126,7 @@ fn json_of_fio_tells_whether_writes_wait() {
     assert!(!said.contains(UNTOLD) && !said.contains(REFUSED), "{said}");
     let said = card_of(&sized.replace(r#""sync" : "1""#, r#""fsync" : "1""#));
     assert!(said.starts_with("1k writes, not synchronous: no marks. "), "{said}");
-    // Stored by an earlier version, without that figure.
+    // An earlier version stored results without `is_synchronous`.
     let mut steps = imported(&sized);
     steps[1].fio.as_mut().unwrap().is_synchronous = None;
     let said = card(&[run(run_document(steps))]);

@@ -1,4 +1,4 @@
-//! Maps and rounds: they show what was measured, whatever document it comes from.
+//! Tests of maps and rounds, with results from every kind of document.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -106,7 +106,7 @@ fn each_load_is_judged_by_its_own_limit() {
         let green =
             |mark: &Mark| matches!(mark, Mark::Line { stroke, .. } if stroke.ink == Ink::Good);
         assert!(!figure.scene.marks.iter().any(green));
-        // Each cell names the limit that it meets or violates.
+        // Each cell names its own limit.
         let cells = figure.scene.marks.iter().filter_map(|mark| match mark {
             Mark::Hover(hover) => Some(&hover.points),
             _ => None,

@@ -1,4 +1,4 @@
-//! Pages of many runs with all data that runs keep: their size, and what they say is left out.
+//! Tests the size of pages with all the data of many runs, and the notes about what is left out.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -95,7 +95,7 @@ fn searched(run: u64, intervals: u32) -> (Vec<IntervalPoint>, Vec<SystemPoint>) 
     (series, (1..=30).map(sample).collect())
 }
 
-/// Returns a search like one of a directory.
+/// Returns a search with as much data as a real one.
 fn real_search(run: u64) -> Exhibit {
     let mut document = find_document(StoppedBy::Limit);
     document.head.run_id = format!("20261121-101530-{run:04}");

@@ -1,4 +1,4 @@
-//! Panels: what they draw is readable, stays within its bounds, and is described in words.
+//! Tests that the pictures of panels are readable, stay within their bounds, and are described in words.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -369,7 +369,7 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
         vec![PerformanceShift { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];
     let figures = drawn("over-time", &exhibit(Shown::Find(Box::new(document))), WIDE);
     assert!(texts(&figures[0]).contains(&"queue depth requested"));
-    // A search does not know when the shift happened.
+    // A search only knows when it noticed the shift.
     assert!(texts(&figures[0]).contains(&"seen at 6.8 s: 140k → 199k"));
     let sentence = "At 6.8 s the search noticed a shift from 140k to 199k I/Os per second.";
     assert!(figures[0].description.contains(sentence), "{}", figures[0].description);

@@ -1,4 +1,4 @@
-//! The system alone: text, rows, pictures.
+//! Profiles of a system as text, CSV rows and pictures.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -132,7 +132,7 @@ fn what_is_least_missed_gives_way_first() {
     assert!(titles(&find(&found, Page::plain(80))).contains(&"p95"), "it is what was asked for");
 }
 
-/// Met and violated limits can be checked by eye, however narrow the page is.
+/// Readers can check whether limits hold, however narrow the page is.
 #[test]
 fn what_was_judged_has_a_column() {
     let mut document = find_document(StoppedBy::Limit);

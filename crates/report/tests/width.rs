@@ -1,4 +1,4 @@
-//! No line is wider than the page, whatever was measured.
+//! Tests that no line is wider than the page, whatever was measured.
 #![allow(clippy::unwrap_used)]
 
 mod common;

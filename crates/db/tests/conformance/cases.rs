@@ -1,4 +1,4 @@
-//! Workers on a database: what they say they did is what is there, and what the database counted.
+//! Cases with workers on a database: what they report agrees with its content and its counters.
 
 use crate::fixture::Fixture;
 use iogauge_db::DbError;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const WHILE: Duration = Duration::from_millis(300);
-/// Whatever has not happened by then does not happen.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn every_acknowledged_update_is_there(fixture: &Fixture) {
@@ -32,7 +32,7 @@ pub fn every_acknowledged_update_is_there(fixture: &Fixture) {
         let bytes: u64 = per_worker.iter().map(|per_worker| per_worker.update_bytes).sum();
         let updates: u64 = per_worker.iter().map(|per_worker| per_worker.updates.count()).sum();
         assert_eq!(bytes, updates * 100);
-        // By whoever opens it next.
+        // The next process to open the database finds the updates too.
         let db = fixture.open();
         expected.check(db.as_ref());
         assert_eq!(sequences(db.as_ref(), 2), last);
@@ -64,7 +64,7 @@ pub fn blocks_hold_data_and_can_be_read(fixture: &Fixture) {
     }
 }
 
-/// Every block can be read, and next to none holds nothing but zeros.
+/// Fails unless every block can be read and at most 5 % of the blocks are all zeros.
 fn check_files(files: &[BlockFile], block_bytes: u64) {
     let all: u64 = files.iter().map(|file| file.blocks).sum();
     assert!(all * block_bytes >= iogauge_test_support::database::SIZE_BYTES, "{files:?}");
@@ -80,7 +80,7 @@ fn check_files(files: &[BlockFile], block_bytes: u64) {
     assert!(zeros * 20 <= all, "{zeros} of {all} blocks are zeros");
     let mut reader = Blocks::Direct(files.to_vec(), block_bytes).reader().unwrap();
     for number in 0..all {
-        // The least number that is this block's.
+        // The smallest random number that selects this block.
         let random = ((u128::from(number) << 64).div_ceil(u128::from(all))) as u64;
         assert!(!reader.read(random).unwrap(), "no cache is in the way");
     }
@@ -97,7 +97,7 @@ pub fn the_dice_fall_as_they_should(fixture: &Fixture) {
     let commits: u64 = per_worker.iter().map(|per_worker| per_worker.commits.count()).sum();
     let all = (reads + commits) as f64;
     assert!(all >= 10.0, "{all} transactions in {WHILE:?}");
-    // Five deviations of a binomial share, and the one of each worker that was cut short.
+    // Five standard deviations of a binomial distribution, and one interrupted transaction of each worker.
     let off = (reads as f64 - 0.3 * all).abs();
     assert!(off <= 5.0 * (all * 0.3 * 0.7).sqrt() + 2.0, "{reads} of {all} read");
 }
@@ -107,7 +107,7 @@ pub fn workers_rest_and_come_back(fixture: &Fixture) {
     set_up(db.as_ref(), &[500, 500, 500]);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 3, 7));
     let mut sum = vec![WorkerCounts::default(); 3];
-    // Cuts until it is so, or fails.
+    // Takes windows until one satisfies the condition, or fails.
     let mut until = |at_work: &mut AtWork, what: &str, so: &dyn Fn(&[WorkerCounts]) -> bool| {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -120,7 +120,7 @@ pub fn workers_rest_and_come_back(fixture: &Fixture) {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    // A worker that handed over and did nothing rests; one that is in a statement does not hand over.
+    // A worker is idle if it handed over without any operation. Within a statement it does not hand over.
     let rests =
         |per_worker: &WorkerCounts| per_worker.elapsed_ns > 0 && per_worker.operations() == 0;
     let works = |per_worker: &WorkerCounts| per_worker.operations() > 0;
@@ -140,7 +140,7 @@ pub fn workers_rest_and_come_back(fixture: &Fixture) {
     at_work.check(db.as_ref(), &sum);
 }
 
-/// A search sets the number of workers, waits, and drops what was done until then.
+/// A search sets the number of workers, waits until they settle, and discards what they did until then.
 pub fn settled_workers_are_those_asked_for(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[500, 500, 500]);
@@ -215,7 +215,7 @@ pub fn a_second_run_is_kept_out(fixture: &Fixture) {
     assert!(matches!(held, Err(DbError::Busy(_))), "{held:?}");
     assert!(first.counts().is_ok());
     drop(first);
-    // Whoever looks keeps runs out, and sees all of it.
+    // A hold keeps runs out and can read everything.
     let held = db.hold().unwrap();
     let begun = fixture.open().begin(&run).err();
     assert!(matches!(begun, Some(DbError::Busy(_))), "{begun:?}");
@@ -273,7 +273,7 @@ impl Activity for Breaking {
     }
 }
 
-/// A writer that works some times more.
+/// A writer that fails after some more calls.
 struct Broken {
     writer: Box<dyn Writer>,
     left: u32,
@@ -305,7 +305,7 @@ pub fn a_fault_ends_all_workers(fixture: &Fixture) {
     let fault = at_work.pool.fault();
     assert_eq!(fault, Some((2, DbError::Gone("the server went away".to_owned()))));
     assert_eq!((per_worker[0].errors, per_worker[1].errors), (0, 1));
-    // All that was acknowledged is there.
+    // Every acknowledged transaction is there.
     let acknowledged = at_work.acknowledged();
     drop(at_work);
     let last = sequences(db.as_ref(), 2);

@@ -1,4 +1,4 @@
-//! The life of a database: made, filled, looked at, gone again.
+//! Cases over the life cycle of a database: setup, fill, inspection, purge.
 
 use crate::fixture::Fixture;
 use iogauge_db::backend::{self, RunPlan};
@@ -25,7 +25,7 @@ pub fn setup_is_done_once(fixture: &Fixture) {
     }
     let again = followed(|progress| db.setup(SIZE_BYTES, progress)).0;
     assert!(matches!(again, Err(DbError::Foreign(_))), "{again:?}");
-    // What was there is as it was, for whoever opens it later, too.
+    // The existing database is unchanged, also when it is opened again.
     let identity = db.identity().unwrap();
     assert_eq!(db.globals().unwrap(), []);
     drop(db);
@@ -72,7 +72,7 @@ pub fn globals_are_there_as_they_were_made(fixture: &Fixture) {
     Expected::initial(&made).check(db.as_ref());
     assert!(db.committed().unwrap().iter().all(|(_, sequence)| *sequence == 0));
     assert!(db.count_subscripts(4).is_err(), "there is no fourth");
-    // What the one who looks says ends the walk.
+    // An error from the callback ends the walk.
     let mut seen = 0;
     let walked = db.walk(1, &mut |_, _| {
         seen += 1;
@@ -87,7 +87,7 @@ pub fn what_is_filled_takes_what_was_told(fixture: &Fixture) {
     assert!(places.iter().any(|place| place.most_bytes.is_none()), "{places:?}");
     followed(|progress| db.setup(SIZE_BYTES, progress)).0.unwrap();
     assert_eq!(db.fill_places().unwrap()[0], places[0]);
-    // Files grow by more than is needed, GT.M's by 2500 blocks.
+    // Files grow by more than needed; those of GT.M grow by 2500 blocks.
     let slack = if fixture.url.backend == "gtm" { 20 << 20 } else { 1 << 20 };
     for global in [global(1, 60_000, 64), global(2, 6000, 1000)] {
         let before = db.size().unwrap().data_bytes;
@@ -107,7 +107,7 @@ pub fn an_interrupted_global_leaves_nothing(fixture: &Fixture) {
     assert_eq!(result, Err(DbError::Interrupted));
     assert_eq!(db.globals().unwrap(), made);
     assert!(db.count_subscripts(2).is_err());
-    // It can be made as if nothing had been.
+    // The same global can be created afterwards.
     followed(|progress| db.create_global(second, progress)).0.unwrap();
     Expected::initial(&[made[0], second]).check(db.as_ref());
 }
@@ -134,7 +134,7 @@ pub fn purge_leaves_nothing(fixture: &Fixture) {
     if let Some(folder) = folder {
         assert!(!folder.exists(), "{}", folder.display());
     }
-    // Its place is free, and whoever comes next is another.
+    // The place is free, and a new database has another identity.
     set_up(db.as_ref(), &[10]);
     assert_ne!(db.identity().unwrap(), identity);
 }
@@ -142,7 +142,7 @@ pub fn purge_leaves_nothing(fixture: &Fixture) {
 pub fn purge_leaves_what_is_foreign(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[10]);
-    // Where the database is behind a server, its own tests look after the neighbours.
+    // A database on a server has its own tests with foreign objects.
     let Some(folder) = folder(db.as_ref()) else { return };
     let foreign = folder.join("thesis.txt");
     std::fs::write(&foreign, "mine").unwrap();
@@ -156,7 +156,7 @@ pub fn purge_leaves_what_is_foreign(fixture: &Fixture) {
     assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "mine");
 }
 
-/// What every engine and iogauge itself give names like.
+/// File names like those that the engines and iogauge use.
 const OWN_NAMES: [&str; 8] = [
     "acknowledged.new",
     "iogauge.new",
@@ -220,7 +220,7 @@ pub fn a_folder_that_is_a_link_is_none_of_ours(fixture: &Fixture) {
     db.purge().unwrap();
 }
 
-/// The database's own folder, where it has one on this machine.
+/// Returns the database's own folder, if it has one on this machine.
 fn folder(db: &dyn Database) -> Option<std::path::PathBuf> {
     let path = db.acknowledged_path()?;
     Some(path.parent().unwrap().to_owned())

@@ -1,6 +1,6 @@
-//! Every backend does the same: each case is walked with each of them, on a database of its own.
+//! Runs each case on every backend, each time on a new database.
 //!
-//! A backend that cannot be used here is skipped with a word, or fails where `IOGAUGE_REQUIRE_ALL=1`.
+//! A backend that cannot be used here is reported as skipped, or fails if `IOGAUGE_REQUIRE_ALL=1` is set.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cases;
@@ -12,7 +12,7 @@ use fixture::Fixture;
 use iogauge_db::BACKENDS;
 use iogauge_test_support::skip;
 
-/// Walks every backend through a case.
+/// Runs a case on every backend.
 fn walk(name: &str, case: fn(&Fixture)) {
     for info in BACKENDS {
         let made = match (info.absent)() {
@@ -29,7 +29,7 @@ fn walk(name: &str, case: fn(&Fixture)) {
     }
 }
 
-/// Makes a test of each case.
+/// Defines a test for each case.
 macro_rules! walk_all {
     ($($place:ident :: $case:ident),* $(,)?) => {
         $(#[test]

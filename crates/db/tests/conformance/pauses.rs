@@ -1,4 +1,4 @@
-//! Pauses between transactions: whichever database it is, they are those that were asked for.
+//! Cases of the hang time between transactions, which is the same with every database.
 
 use crate::fixture::Fixture;
 use iogauge_db::Database;
@@ -6,19 +6,19 @@ use iogauge_db::pool::{DbPoolPlan, Mode};
 use iogauge_test_support::database::{AtWork, plan, set_up};
 use std::time::{Duration, Instant};
 
-/// Pauses that are measured in one try.
+/// Pauses measured in one try.
 const PAUSES: u32 = 8;
 const TRIES: usize = 3;
-/// A machine that does much else keeps who pauses from waking up in time.
+/// Rounds of tries at most. On a busy machine, paused workers wake up late.
 const ROUNDS: usize = 4;
-/// What the clocks of two processes may differ by.
+/// Allowed difference between the clocks of two processes.
 const CLOCK: Duration = Duration::from_micros(100);
 
 fn hanging(mode: Mode, hang: Duration) -> DbPoolPlan {
     DbPoolPlan { transaction_length: 1, hang, ..plan(mode, 1, 7) }
 }
 
-/// The mean of a worker's pauses; fails where they are shorter than asked.
+/// Returns a worker's mean pause. Fails if the pauses are shorter than `hang`.
 fn mean_pause(db: &dyn Database, mode: Mode, hang: Duration) -> Duration {
     let mut at_work = AtWork::begin(db, hanging(mode, hang));
     at_work.work(hang * PAUSES);
@@ -26,7 +26,7 @@ fn mean_pause(db: &dyn Database, mode: Mode, hang: Duration) -> Duration {
     let transactions = (per_worker[0].commits.count() + per_worker[0].read_transactions) as u32;
     let idle = Duration::from_nanos(per_worker[0].elapsed_ns - per_worker[0].busy_ns);
     at_work.check(db, &per_worker);
-    // The pause behind the last one was cut short.
+    // The pause after the last transaction was cut short.
     let whole = transactions.saturating_sub(1);
     assert!(hang * whole <= idle + CLOCK, "{mode:?}: {whole} pauses of {hang:?} in {idle:?}");
     idle / transactions.max(1)
@@ -64,7 +64,7 @@ pub fn a_long_pause_ends_with_the_run(fixture: &Fixture) {
         let (begin, mut per_worker) = (Instant::now(), at_work.pool.take_window());
         while done(&per_worker) == 0 {
             std::thread::sleep(Duration::from_millis(5));
-            // Who pauses hands its per_worker over, too.
+            // A worker hands over its counts during a pause too.
             per_worker[0].merge(&at_work.pool.take_window()[0]);
             assert!(begin.elapsed() < hang / 10, "no transaction is done");
         }

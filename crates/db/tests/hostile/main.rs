@@ -1,4 +1,4 @@
-//! Servers that are none: whatever one says or does not say, whoever asks it gets a fault, and soon.
+//! Tests of fake PostgreSQL servers: whatever a server sends or does not send, the client fails, and soon.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use iogauge_db::backend;
@@ -9,10 +9,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Much longer than anything here takes, and much shorter than for ever.
+/// Timeout of every test, much longer than any of them takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A server's side of a session.
+/// The server's side of a session.
 struct Session(TcpStream);
 
 impl Session {
@@ -20,25 +20,25 @@ impl Session {
         self.0.write_all(bytes)
     }
 
-    /// A message: its tag, its length, what it says.
+    /// Sends a message: its tag, length and body.
     fn message(&mut self, tag: u8, body: &[u8]) -> std::io::Result<()> {
         self.say(&message(tag, body))
     }
 
-    /// Reads what a client says first, which has no tag.
+    /// Reads the client's startup message, which has no tag.
     fn startup(&mut self) -> std::io::Result<()> {
         let mut length = [0; 4];
         self.0.read_exact(&mut length)?;
         self.body(length).map(drop)
     }
 
-    /// Reads a statement; `None` where the client takes its leave.
+    /// Reads a statement. Returns `None` if the client terminates the session.
     fn statement(&mut self) -> std::io::Result<Option<String>> {
         let (tag, said) = self.hear()?;
         Ok((tag != b'X').then(|| String::from_utf8_lossy(&said).into_owned()))
     }
 
-    /// Reads a message.
+    /// Reads a message: its tag and body.
     fn hear(&mut self) -> std::io::Result<(u8, Vec<u8>)> {
         let mut head = [0; 5];
         self.0.read_exact(&mut head)?;
@@ -52,14 +52,14 @@ impl Session {
         Ok(body)
     }
 
-    /// Lets a client in.
+    /// Accepts a client's login.
     fn let_in(&mut self) -> std::io::Result<()> {
         self.startup()?;
         self.message(b'R', &[0; 4])?;
         self.message(b'Z', b"I")
     }
 
-    /// Says no more, and waits until the client goes.
+    /// Sends nothing more, and waits until the client disconnects.
     fn fall_silent(&mut self) -> std::io::Result<()> {
         std::io::copy(&mut self.0, &mut std::io::sink()).map(drop)
     }
@@ -72,13 +72,13 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 
 type Script = fn(&mut Session) -> std::io::Result<()>;
 
-/// What comes of opening a database on a server that follows a script in each session.
+/// Opens a database on a server that follows a script in each session, and returns the result.
 fn opened(script: Script) -> Result<Box<dyn Database>, DbError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            // A client that has enough goes away in the middle.
+            // A script fails if the client disconnects in the middle.
             std::thread::spawn(move || script(&mut Session(stream.unwrap())));
         }
     });
@@ -151,7 +151,7 @@ fn one_that_floods_with_notices() {
 
 #[test]
 fn one_whose_lengths_cannot_be() {
-    // Each waits for the client to go, which one that waits for the rest of the message does not.
+    // Each server waits until the client disconnects. A client that waited for the rest of the message would not.
     let lengths: [Script; 4] = [
         |session| {
             session.startup()?;
@@ -256,7 +256,7 @@ fn one_that_sends_byte_by_byte_is_understood() {
     assert!(opened(slow).is_ok());
 }
 
-/// Answers every statement with one row of this one field, which no statement of iogauge's gives.
+/// Answers every statement with one row of this one field, which fits no statement of iogauge.
 fn with_one_field(session: &mut Session, field: &[u8]) -> std::io::Result<()> {
     session.let_in()?;
     while session.statement()?.is_some() {
@@ -285,7 +285,7 @@ fn one_whose_answers_are_none_is_told_and_breaks_nothing() {
     }
 }
 
-/// A server that has a database of iogauge's, as far as anybody asks, with this identity.
+/// Answers the statements that look for a database of iogauge as if there was one with this identity.
 fn with_identity(session: &mut Session, identity: &str) -> std::io::Result<()> {
     session.let_in()?;
     while let Some(asked) = session.statement()? {

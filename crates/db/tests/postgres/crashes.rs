@@ -1,4 +1,4 @@
-//! Servers and clients that are killed in the middle of a run.
+//! Tests with servers and clients that are killed in the middle of a run.
 
 use crate::{line, open};
 use iogauge_db::pool::Mode;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const WORKERS: u32 = 2;
-/// Tells a process of this test what to work on.
+/// Environment variable with the URL for the child process of a test.
 const URL: &str = "IOGAUGE_TEST_POSTGRES_URL";
 
 #[test]
@@ -49,13 +49,13 @@ fn a_server_that_crashes_keeps_what_was_acknowledged() {
         for (index, committed) in committed.iter().enumerate() {
             let (before, acknowledged) = (before[index], acknowledged[index]);
             assert!(acknowledged > before, "worker {} did nothing", index + 1);
-            // One may have been done and not told any more.
+            // One more transaction may have been committed without acknowledgement.
             assert!((acknowledged..=acknowledged + 1).contains(committed), "{committed}");
             expected.run(seed, index as u32 + 1, plan.transaction_length, before, *committed);
         }
         expected.check(db.as_ref());
     }
-    // It goes on as if nothing had been.
+    // The database is usable as before.
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, WORKERS, 9));
     at_work.work(Duration::from_millis(50));
     let per_worker = at_work.pool.stop();
@@ -71,7 +71,7 @@ fn a_session_that_is_ended_is_gone() {
     at_work.work(Duration::from_millis(50));
     let end = Instant::now() + PATIENCE;
     while !at_work.pool.finished() {
-        // Between its updates a session shows another statement.
+        // Retried, because between updates a session shows another statement.
         server.psql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE%'",
         );
@@ -104,11 +104,11 @@ fn a_client_that_is_killed_leaves_whole_transactions() {
     assert!(matches!(db.hold(), Err(DbError::Busy(_))));
     client.kill().unwrap();
     client.wait().unwrap();
-    // What its sessions still commit is there once it is held.
+    // The hold waits for commits of the client's sessions that are still in progress.
     let held = db.hold().unwrap();
     let committed = sequences(db.as_ref(), WORKERS);
     drop(held);
-    // Its sessions end when they find out.
+    // The client's sessions end when they notice that it is gone.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iogauge'";
     while server.psql(sessions) != "0" {
         assert!(Instant::now() < end, "{name}: its sessions stay");
@@ -123,7 +123,7 @@ fn a_client_that_is_killed_leaves_whole_transactions() {
     db.purge().unwrap();
 }
 
-/// What the client in the test above does.
+/// Runs the client of the test above.
 #[test]
 #[ignore = "it is a process of another test"]
 fn works_until_it_is_killed() {

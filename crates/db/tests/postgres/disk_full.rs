@@ -1,4 +1,4 @@
-//! A disk that has no room for what is asked.
+//! Tests with disks that are too small.
 
 use crate::{line, open};
 use iogauge_db::DbError;
@@ -7,12 +7,12 @@ use iogauge_test_support::postgres::Server;
 use iogauge_test_support::{Mount, or_skip};
 use std::path::PathBuf;
 
-/// A disk of 100 MiB.
+/// Mounts a file system of 100 MiB.
 fn small_disk() -> Result<Mount, String> {
     Mount::tmpfs(100 << 20)
 }
 
-/// A server on a small disk, with its log on it or elsewhere.
+/// Starts a server on a small disk, with its log there or in another directory.
 fn server_on(disk: &Mount, log: Option<PathBuf>) -> Result<Server, String> {
     let waldir = log.map(|log| format!("--waldir={}", log.display()));
     let mut initdb = vec!["-A", "trust"];
@@ -37,7 +37,7 @@ fn what_does_not_fit_is_gone_again() {
     assert!(matches!(error, DbError::Full(_)), "{name}: {error:?}");
     assert!(line(&error).contains("hint: "), "{error}");
     assert!(!db.is_there().unwrap());
-    // A table that is gone keeps its first block until a checkpoint.
+    // A dropped table keeps its first block until a checkpoint.
     server.psql("CHECKPOINT");
     let after = free().unwrap();
     assert!(after + (4 << 20) > before, "{before} bytes were free, {after} are");
@@ -68,7 +68,7 @@ fn the_places_of_data_and_log_are_told() {
     assert_eq!(places.len(), 2, "{places:?}");
     assert!(places[0].path.starts_with(&disk.point) && places[0].most_bytes.is_none());
     assert_eq!(places[1].path.canonicalize().unwrap(), waldir.canonicalize().unwrap());
-    // A segment of the log is there already.
+    // One log segment of 16 MB exists already.
     assert_eq!(places[1].most_bytes, Some(32 << 20));
 }
 
@@ -79,7 +79,7 @@ fn a_log_that_is_full_is_told_too() {
     let db = open(&server.url());
     let (made, _) = followed(|progress| db.setup(1 << 30, progress));
     let error = made.unwrap_err();
-    // The server may end itself where it cannot write its log.
+    // The server may shut down if it cannot write its log.
     assert!(matches!(error, DbError::Full(_) | DbError::Gone(_)), "{error:?}");
     line(&error);
     server.crash();

@@ -1,4 +1,4 @@
-//! Who may log in, and what is said where nobody can.
+//! Tests of logins, and of the errors if no login is possible.
 
 use crate::{line, open};
 use iogauge_db::{DbError, DbUrl, backend};
@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A server that wants a password, over a network and over its socket.
+/// Starts a server that requires a password over TCP and over its socket. Returns it with its port.
 fn guarded(method: &str) -> Result<(Server, u16), String> {
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     let path = dir.path().to_owned();
@@ -72,7 +72,7 @@ fn where_no_server_is_that_is_said() {
     let dir = tempfile::tempdir().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
-    // It takes the connection and says nothing that a server would.
+    // Accepts the connection and closes it without an answer.
     let other = std::thread::spawn(move || drop(free.accept()));
     let stranger = format!("postgres://tester@127.0.0.1:{port}/postgres");
     let socket = format!("postgres://tester@/postgres?host={}", dir.path().display());
@@ -109,7 +109,7 @@ fn a_database_that_is_not_there_is_missing() {
     let error = backend::open(&url.parse().unwrap()).unwrap_err();
     assert!(matches!(error, DbError::Missing(_)), "{error:?}");
     assert!(line(&error).contains("\"nowhere\""), "{error}");
-    // A user whom the server does not know.
+    // A user that does not exist on the server.
     let url = format!("postgres://nobody@/postgres?host={}", server.dir().display());
     let error = backend::open(&url.parse().unwrap()).unwrap_err();
     assert!(matches!(error, DbError::Denied(_)), "{error:?}");

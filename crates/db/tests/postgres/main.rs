@@ -1,4 +1,4 @@
-//! What only a server has: who may log in, sessions that end, neighbours in the same database.
+//! Tests of what only a PostgreSQL server has: logins, sessions that end, foreign objects in the same database.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod crashes;
@@ -10,12 +10,12 @@ mod rights;
 
 use iogauge_db::{Database, DbError, DbUrl, backend};
 
-/// The database that a URL names.
+/// Opens the database that a URL names.
 fn open(url: &DbUrl) -> Box<dyn Database> {
     backend::open(url).unwrap()
 }
 
-/// The fault as one line, without a password.
+/// Returns the error's text. Fails if it has several lines or contains the password.
 fn line(error: &DbError) -> String {
     let text = error.to_string();
     assert!(!text.contains('\n') && !text.contains("secret"), "{text}");

@@ -1,4 +1,4 @@
-//! What others have in the same database stays theirs.
+//! Tests that foreign objects in the same database are left alone.
 
 use crate::{line, open};
 use iogauge_db::{DbError, Progress};
@@ -14,7 +14,7 @@ const COUNT_OF_SCHEMA: &str =
 fn a_foreign_schema_is_left_alone() {
     let server = or_skip!("a_foreign_schema_is_left_alone", Server::make());
     let db = open(&server.url());
-    // Neither the name nor the comment alone make it ours.
+    // Neither its name nor its comment alone makes a schema one of iogauge.
     for sql in [
         "CREATE SCHEMA \"RAN\"; CREATE TABLE \"RAN\".iogauge (format text, identity text)",
         "COMMENT ON SCHEMA \"RAN\" IS 'iogauge.database/1'; DROP TABLE \"RAN\".iogauge; \
@@ -34,7 +34,7 @@ fn a_foreign_schema_is_left_alone() {
         }
         assert_eq!(server.psql(COUNT_OF_SCHEMA), count);
     }
-    // The same server has room for another name.
+    // Another name is possible on the same server.
     let db = open(&server.url().with_name("other_1").unwrap());
     set_up(db.as_ref(), &[10]);
     db.purge().unwrap();
@@ -84,7 +84,7 @@ fn an_index_that_is_not_wanted_is_none() {
     assert_eq!(made, Err(DbError::Interrupted));
     assert_eq!(db.globals().unwrap().len(), 1);
     assert_eq!(server.psql("SELECT to_regclass('\"RAN\".global2') IS NULL"), "t");
-    // Its number is free.
+    // The number is free.
     followed(|progress| db.create_global(global(2, 10, 100), progress)).0.unwrap();
     let twice = followed(|progress| db.create_global(global(2, 10, 100), progress)).0;
     assert!(matches!(twice, Err(DbError::Usage(_))), "{twice:?}");

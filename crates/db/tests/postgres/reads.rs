@@ -1,4 +1,4 @@
-//! Blocks that come through the server, and what it says of its cache.
+//! Tests of block reads through the server, and of its cache counters.
 
 use crate::open;
 use iogauge_db::backend::RunPlan;
@@ -17,7 +17,7 @@ fn the_server_says_what_its_cache_had() {
     let url = server.url().with_setting("reads=server").unwrap();
     let db = open(&url);
     set_up(db.as_ref(), &[2000]);
-    // A server reads what it has to do again.
+    // Recovery caches the blocks that it redoes. After a checkpoint there are none.
     server.psql("CHECKPOINT");
     server.crash();
     server.restart();
@@ -25,10 +25,10 @@ fn the_server_says_what_its_cache_had() {
     let blocks = activity.blocks().unwrap();
     assert!(!blocks.is_direct());
     let mut reader = blocks.reader().unwrap();
-    // A session looks at the tree of a table when it plans its first statement.
+    // A session reads a table's index tree when it plans its first statement.
     reader.read(u64::MAX).unwrap();
     let before = activity.counts().unwrap();
-    // Long enough for the session to report its counts, and to forget them, in between.
+    // The reads last long enough for the session to report and reset its counters in between.
     let (step, all) = (u64::MAX / 400, 400);
     for hit in [false, true] {
         for number in 0..all {
@@ -47,7 +47,7 @@ fn a_run_of_reads_agrees_with_the_server() {
     let server = or_skip!("a_run_of_reads_agrees_with_the_server", Server::make());
     let db = open(&server.url().with_setting("reads=server").unwrap());
     set_up(db.as_ref(), &[2000, 2000]);
-    // Without the tree, which a session looks at when it plans a statement.
+    // Excludes the index tree, which a session reads when it plans a statement.
     let blocks = || {
         let sum = server.psql(
             "SELECT sum(heap_blks_hit), sum(heap_blks_read) FROM pg_statio_user_tables \

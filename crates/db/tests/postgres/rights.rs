@@ -1,4 +1,4 @@
-//! A user who is nobody special: everything goes, but for what the server keeps to its own.
+//! Tests that an ordinary user can do everything except what the server reserves to privileged users.
 
 use crate::{line, open};
 use iogauge_db::backend::RunPlan;
@@ -37,7 +37,7 @@ fn a_plain_user_can_do_most() {
     let error = activity.blocks().unwrap_err();
     assert!(line(&error).contains("reads=server"), "{error}");
     drop(activity);
-    // Nobody else's server takes writes.
+    // A session that is read-only by default is reported as such.
     server.psql("ALTER ROLE plain SET default_transaction_read_only = on");
     let begun = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).err();
     assert!(matches!(begun, Some(DbError::ReadOnly(_))), "{begun:?}");

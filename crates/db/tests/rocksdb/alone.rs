@@ -1,6 +1,7 @@
-//! RocksDB's background threads are those of the process, and are held to the directory of the database that was
-//! opened when they were started. A program has one database; here each test waits for its turn, and begins with
-//! threads of its own.
+//! Lets one test at a time use RocksDB, with new background threads.
+//!
+//! RocksDB's background threads belong to the process. They are confined to the directory of the database that was open
+//! when they started, and a program has only one database.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A process that is killed in the middle of its work.
+//! Tests with a process that is killed in the middle of its work.
 
 use crate::{acknowledged, alone::alone, check, create, database, pool, setup};
 use std::path::Path;
@@ -9,7 +9,7 @@ const DIRECTORY: &str = "IOGAUGE_TEST_ROCKSDB_DIRECTORY";
 const SETTINGS: &str = "IOGAUGE_TEST_ROCKSDB_SETTINGS";
 const WORKERS: u32 = 2;
 
-/// Ended with its test, whatever becomes of that.
+/// A child process that is killed when its test ends, even by a panic.
 struct Victim(Child);
 
 impl Victim {
@@ -57,14 +57,14 @@ fn survives(settings: &str) {
     }
     let victim = Victim::begin(dir.path(), settings);
     let end = Instant::now() + Duration::from_secs(30);
-    // Long enough that memtables have been flushed and logs have been left behind.
+    // After that many transactions, memtables have been flushed and logs have become obsolete.
     while acknowledged(db.as_ref()).iter().min().copied().unwrap_or(0) < 100 {
         assert!(Instant::now() < end, "it does not work: {:?}", acknowledged(db.as_ref()));
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(victim);
     check(db.as_ref());
-    // And what is recovered for writing is the same.
+    // Recovery for writing gives the same.
     drop(crate::begin(db.as_ref(), 1).unwrap());
     check(db.as_ref());
 }

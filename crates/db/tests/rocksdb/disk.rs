@@ -1,4 +1,4 @@
-//! Disks that are full or cannot be written.
+//! Tests with disks that are full or read-only.
 
 use crate::{
     acknowledged, alone::alone, begin, check, create, database, one_line, pool, sequences, setup,
@@ -7,7 +7,7 @@ use iogauge_db::DbError;
 use iogauge_test_support::{Mount, or_skip};
 use std::time::{Duration, Instant};
 
-/// Direct I/O is not what these are about, and some memory file systems have none.
+/// These tests do not need direct I/O, which some memory file systems lack.
 const SETTINGS: &str = "direct=no";
 
 #[test]
@@ -26,7 +26,7 @@ fn a_full_disk_is_told_and_leaves_what_was_there() {
     one_line(&full);
     assert_eq!(db.globals().unwrap().len(), 1);
     assert_eq!(db.count_subscripts(1).unwrap(), 1000);
-    // There is room again.
+    // The space is free again.
     create(db.as_ref(), 1000).unwrap();
     check(db.as_ref());
 }

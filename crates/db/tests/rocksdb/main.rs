@@ -1,4 +1,4 @@
-//! What only the RocksDB backend has: its crashes, its disks, its own files.
+//! Tests of what only the RocksDB backend has: its crashes, its disks, its own files.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod alone;
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub(crate) const SEED: u64 = 7;
 pub(crate) const LENGTH: u32 = 20;
 
-/// The database in a directory, with settings behind the question mark.
+/// Opens the database in a directory, with the settings that follow the question mark of its URL.
 pub(crate) fn database(dir: &Path, settings: &str) -> Box<dyn Database> {
     let url: DbUrl = format!("rocksdb:{}/made?{settings}", dir.display()).parse().unwrap();
     backend::open(&url).unwrap()
@@ -34,7 +34,7 @@ pub(crate) fn setup(db: &dyn Database, size_bytes: u64) -> Result<(), DbError> {
     progress(|progress| db.setup(size_bytes, progress))
 }
 
-/// The next global.
+/// Creates the next global.
 pub(crate) fn create(db: &dyn Database, subscripts: u64) -> Result<(), DbError> {
     let number = db.globals()?.len() as u32 + 1;
     let global = Global { number, subscripts, value_bytes: 100 };
@@ -45,7 +45,7 @@ pub(crate) fn begin(db: &dyn Database, workers: u32) -> Result<Arc<dyn Activity>
     Ok(Arc::from(db.begin(&RunPlan { workers, reads: true, writes: true })?))
 }
 
-/// Workers that update, and note what is acknowledged where it belongs.
+/// Starts workers that update the database and record acknowledged transactions in its file.
 pub(crate) fn pool(db: &dyn Database, workers: u32) -> DbPool {
     let before = sequences(db, workers);
     let run = RunOfWorkers {
@@ -72,26 +72,26 @@ pub(crate) fn pool(db: &dyn Database, workers: u32) -> DbPool {
     pool
 }
 
-/// Last transactions that are committed.
+/// Returns each worker's last committed transaction.
 pub(crate) fn sequences(db: &dyn Database, workers: u32) -> Vec<u64> {
     let committed = db.committed().unwrap();
     let of = |worker| committed.iter().find(|(other, _)| *other == worker).map_or(0, |(_, n)| *n);
     (1..=workers).map(of).collect()
 }
 
-/// Last transactions that were acknowledged.
+/// Returns each worker's last acknowledged transaction.
 pub(crate) fn acknowledged(db: &dyn Database) -> Vec<u64> {
     let path = db.acknowledged_path().unwrap();
     let remembered = Acknowledged::read(&path).unwrap();
     remembered.map_or_else(Vec::new, |run| run.workers.iter().map(|(_, last)| *last).collect())
 }
 
-/// Everything that was acknowledged is there, and every transaction is there as a whole or not at all.
+/// Fails unless every acknowledged transaction is there, and every transaction is there completely or not at all.
 pub(crate) fn check(db: &dyn Database) {
     let acknowledged = acknowledged(db);
     let committed = sequences(db, acknowledged.len() as u32);
     for (acknowledged, committed) in acknowledged.iter().zip(&committed) {
-        // One may be committed whose worker had no time to say so.
+        // One more transaction may be committed without acknowledgement.
         assert!(
             (*acknowledged..=acknowledged + 1).contains(committed),
             "{acknowledged} {committed}"

@@ -1,4 +1,4 @@
-//! RocksDB's own files, locks and counts.
+//! Tests of RocksDB's own files, locks and counters.
 
 use crate::{alone::alone, begin, check, create, database, one_line, pool, setup};
 use iogauge_db::backend::Counts;
@@ -11,7 +11,7 @@ fn made(dir: &Path) -> PathBuf {
     dir.join("made").join("RAN")
 }
 
-/// All of it, as the library opens it.
+/// Opens all column families with the library itself.
 fn open(dir: &Path) -> DB {
     let names = DB::list_cf(&Options::default(), made(dir)).unwrap();
     let families =
@@ -76,7 +76,7 @@ fn many_files_hold_one_global() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
-    // Filled files have 64 MiB.
+    // A full file has 64 MiB.
     setup(db.as_ref(), 150 << 20).unwrap();
     let size = db.size().unwrap();
     assert!((150 << 20..160 << 20).contains(&size.data_bytes), "{size:?}");
@@ -127,7 +127,7 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
     assert!(updates > 0 && counts.updates == Some(updates), "{counts:?}");
     let blocks: u64 = rounds.iter().map(|round| round.blocks).sum();
     let written = counts.blocks_written.unwrap();
-    // Each round is rounded up, and one in a hundred is for what is no table.
+    // Each round rounds its blocks up, and 1 % is allowed for what is not in tables.
     let slack = rounds.len() as u64 + written / 100;
     assert!(blocks.abs_diff(written) <= slack, "{blocks} in rounds, {written} counted");
     assert!(counts.log_bytes.unwrap() > updates * 100, "{counts:?}");
@@ -152,7 +152,7 @@ fn blocks_are_read_whose_files_have_gone() {
     };
     let before = files();
     let blocks = pool.activity().blocks().unwrap();
-    // Compactions go on until files of the list have gone.
+    // Wait until compactions have removed some of the listed files.
     for _ in 0..100 {
         let now = files();
         if before.iter().filter(|name| !now.contains(name)).count() > 1 {

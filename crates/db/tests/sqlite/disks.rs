@@ -1,4 +1,4 @@
-//! Disks that are full or cannot be written, and what others left in the directory.
+//! Tests with disks that are full or read-only, and with leftovers and foreign files in the directory.
 
 use crate::support::database;
 use iogauge_db::DbError;
@@ -16,8 +16,8 @@ fn assert_full(result: &Result<(), DbError>) {
     assert!(text.contains("hint: ") && !text.contains('\n'), "{text}");
 }
 
-/// Does what there is room for now. A process that another test forks has all files open for a moment,
-/// and what was removed takes its room until then.
+/// Performs an act for which there is space now, with retries: a process that another test forks has all files open
+/// for a moment, and keeps the space of removed files in use.
 fn with_room(act: &dyn Fn() -> Result<(), DbError>) {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
@@ -36,7 +36,7 @@ fn a_setup_that_finds_no_room_leaves_nothing() {
     let db = database(&disk.point.join("made"), "");
     assert_full(&followed(|progress| db.setup(16 << 20, progress)).0);
     assert!(names(&disk.point).is_empty(), "{:?}", names(&disk.point));
-    // Not even a marker goes onto a disk that has no room at all.
+    // A full disk has no space even for a marker.
     std::fs::write(disk.point.join("others"), vec![1; 8 << 20]).unwrap_err();
     assert_full(&followed(|progress| db.setup(1 << 20, progress)).0);
     assert_eq!(names(&disk.point), ["others"]);
@@ -63,7 +63,7 @@ fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
         "a_disk_that_fills_during_a_run_costs_nothing_acknowledged",
         Mount::tmpfs(8 << 20)
     );
-    // The log is never emptied.
+    // With these settings the log is never checkpointed.
     let db = database(&disk.point.join("made"), "checkpoint=1h&checkpoint_size=1t");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
     let only = global(1, 1000, 100);
@@ -117,7 +117,7 @@ fn what_a_killed_creation_left_is_in_nobodys_way() {
     let place = dir.path().join("made");
     let db = database(&place, "");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
-    // A file of SQLite's has no byte before it has the mark of iogauge.
+    // A new SQLite file stays empty until it has iogauge's mark.
     let leave = |global: u32| {
         let file = format!("global{global}.db");
         let left =
@@ -135,7 +135,7 @@ fn what_a_killed_creation_left_is_in_nobodys_way() {
     assert!(!place.exists());
 }
 
-/// SQLite opens logs, their indexes and journals by name, and writes to whatever they are.
+/// SQLite opens logs, their indexes and journals by name, and writes to them without a check.
 #[test]
 fn files_planted_beside_a_global_are_left_alone() {
     let foreign = vec![b'x'; 600_000];

@@ -1,4 +1,4 @@
-//! A run that is killed: what was acknowledged is there.
+//! Tests that a killed run loses no acknowledged transaction.
 
 use crate::support::database;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
@@ -10,14 +10,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The database that the process to be killed works on.
+/// Environment variable with the URL for the process to be killed.
 const URL: &str = "IOGAUGE_TEST_URL";
 const RUN: RunPlan = RunPlan { workers: 2, reads: false, writes: true };
 const SEED: u64 = 7;
-/// Checkpoints and new beginnings of the log all the time.
+/// Settings with very frequent checkpoints and log restarts.
 const OFTEN: &str = "checkpoint=2ms&checkpoint_size=128k";
 
-/// Works until it is killed: the process that [`killed`] starts.
+/// Works until it is killed, in the process that [`work_and_kill`] spawns.
 #[test]
 #[ignore = "it is a part of another test, which starts it"]
 fn works_until_it_is_killed() {
@@ -51,7 +51,7 @@ impl Drop for Killed {
     }
 }
 
-/// Kills a run in the middle and holds what is there against what was acknowledged.
+/// Kills a run in the middle, and compares the database with what was acknowledged.
 fn kill(settings: &str, times: u32) {
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), settings);
@@ -70,13 +70,13 @@ fn kill(settings: &str, times: u32) {
         for (index, (begin, acknowledged)) in remembered.workers.iter().enumerate() {
             assert_eq!(*begin, before[index]);
             let last = committed[index];
-            // One may be committed that could not be noted any more.
+            // One more transaction may be committed without acknowledgement.
             assert!((*acknowledged..=acknowledged + 1).contains(&last), "{acknowledged}, {last}");
             expected.run(SEED, index as u32 + 1, 10, before[index], last);
         }
         expected.check(db.as_ref());
     }
-    // The next run has it all to itself, and what was left in the logs goes to the files.
+    // The next run has the database to itself, and moves what is left in the logs to the data files.
     drop(db.begin(&RUN).unwrap());
     expected.check(db.as_ref());
     assert!(db.purge().unwrap().left.is_empty());
@@ -103,7 +103,7 @@ fn work_and_kill(db: &dyn Database, url: &str, before: &[u64]) {
     }
     let busy = db.begin(&RUN).err();
     assert!(matches!(busy, Some(DbError::Busy(_))), "{busy:?}");
-    // Whoever looks meanwhile takes nothing away.
+    // Reading the database meanwhile does not disturb the run.
     assert!(sequences(db, 2)[0] > before[0] + 100);
     child.0.kill().unwrap();
     child.0.wait().unwrap();
@@ -120,7 +120,7 @@ fn a_killed_process_loses_nothing_where_commits_do_not_wait() {
     kill("synchronous=off", 2);
 }
 
-/// The file of the run before is there until the next one can begin.
+/// The file of the previous run stays until the next run can begin.
 #[test]
 fn a_run_whose_workers_cannot_be_connected_notes_nothing() {
     let dir = tempfile::tempdir().unwrap();

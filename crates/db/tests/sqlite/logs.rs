@@ -1,4 +1,4 @@
-//! The logs of a run, and the thread that empties them.
+//! Tests of a run's logs, and of the thread that checkpoints them.
 
 use crate::support::database;
 use iogauge_db::Database;
@@ -25,9 +25,9 @@ fn log_file_bytes(dir: &Path) -> u64 {
     std::fs::metadata(dir.join("RAN/global1.db-wal")).unwrap().len()
 }
 
-/// Does so many transactions of twenty updates, and gives back bytes of the log as they were counted.
+/// Runs this number of transactions with 20 updates each, and returns the counted log bytes.
 fn log_bytes_of(dir: &Path, settings: &str, transactions: u64) -> u64 {
-    // A worker's thread may write nothing but the database from then on.
+    // A writer confines its thread to the database for good, so it gets its own thread.
     let work = || log_bytes_in_this_thread(dir, settings, transactions);
     std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
@@ -53,7 +53,7 @@ fn log_bytes_in_this_thread(dir: &Path, settings: &str, transactions: u64) -> u6
     assert_eq!((counts.updates, counts.commits), (Some(transactions * 20), Some(transactions)));
     let restarts = counts.others.iter().find(|(name, _)| *name == "log_restarts").unwrap().1;
     if settings.contains("checkpoint=1h") {
-        // One frame behind the other, after a head of 32 bytes.
+        // The frames follow a header of 32 bytes without gaps.
         assert_eq!(restarts, 0);
         assert_eq!(counts.log_bytes.unwrap(), (log_file_bytes(dir) - 32));
         assert_eq!(run.cycles().unwrap(), []);
@@ -74,7 +74,7 @@ fn the_logs_bytes_are_counted_over_its_new_beginnings() {
 
 #[test]
 fn a_log_that_is_never_at_rest_begins_anew() {
-    // In memory: how far the log grows during a round is for the disk to say.
+    // In memory, because on a disk the log's growth during a checkpoint depends on the disk.
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let db = set_up(dir.path(), "checkpoint=1h&checkpoint_size=512k&synchronous=normal");
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
@@ -82,7 +82,7 @@ fn a_log_that_is_never_at_rest_begins_anew() {
     let per_worker = at_work.pool.stop();
     let activity = at_work.pool.activity();
     let file = log_file_bytes(dir.path());
-    // Until then a round may still come between two questions.
+    // Before this, a checkpoint could still run between the two queries.
     activity.drain().unwrap();
     let counts = activity.counts().unwrap();
     let written = counts.log_bytes.unwrap();
@@ -90,13 +90,13 @@ fn a_log_that_is_never_at_rest_begins_anew() {
     let (cycles, blocks) = (activity.cycles().unwrap(), counts.blocks_written.unwrap());
     assert!(cycles.len() > 1);
     assert_eq!(cycles.iter().map(|cycle| cycle.blocks).sum::<u64>(), blocks);
-    // A page that is several times in the log goes to the file once.
+    // A page that is in the log several times is written to the file once.
     assert!(blocks > 0 && blocks <= written / FRAME_BYTES, "{blocks}, {written}");
-    // Nothing is left to do.
+    // Nothing is left to checkpoint.
     activity.drain().unwrap();
     assert_eq!(activity.cycles().unwrap(), []);
     at_work.check(db.as_ref(), &per_worker);
-    // Who looked at the database later made an empty one.
+    // Opening the database in `check` created an empty log.
     assert_eq!(log_file_bytes(dir.path()), 0, "the end of a run leaves nothing in the log");
 }
 
@@ -108,7 +108,7 @@ fn every_round_but_the_last_leaves_the_data_right() {
     at_work.work(Duration::from_millis(500));
     let per_worker = at_work.pool.stop();
     at_work.pool.activity().drain().unwrap();
-    // All of it is in the file itself.
+    // Everything is in the data file.
     let copy = tempfile::tempdir().unwrap();
     let alone = copy.path().join("global1.db");
     std::fs::copy(dir.path().join("RAN/global1.db"), &alone).unwrap();
@@ -135,7 +135,7 @@ fn somebody_who_reads_holds_no_worker_up_for_long() {
         counts.others.iter().find(|(name, _)| *name == "workers_held_ns").unwrap().1
     };
     assert!(held(&at_work) < 500_000_000, "{} ns", held(&at_work));
-    // The log cannot begin anew under a reader, and can when it has gone.
+    // The log cannot restart while there is a reader, but can when the reader is gone.
     assert!(log_file_bytes(dir.path()) > 128 << 10);
     reader.execute_batch("COMMIT").unwrap();
     drop(reader);

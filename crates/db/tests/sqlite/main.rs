@@ -1,4 +1,4 @@
-//! What only SQLite's backend has: its logs and checkpoints, crashes, disks that are full or read-only.
+//! Tests of what only the SQLite backend has: logs and checkpoints, crashes, full and read-only disks.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod disks;

@@ -1,4 +1,4 @@
-//! Databases of SQLite.
+//! Opens SQLite databases.
 
 use iogauge_db::backend::open;
 use iogauge_db::{Database, DbUrl};

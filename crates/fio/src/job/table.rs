@@ -1,21 +1,21 @@
-//! Every option fio 3.33 has, and what becomes of it here: the one place to look.
+//! The table of all options of fio 3.33, and what happens to each.
 
 use super::via::Via;
 use Via::{Decided as DECIDED, Log as LOG, Pass as PASS};
 use iogauge_model::load::options::{self, LoadOption};
 
-/// What becomes of an option.
+/// What happens to an option.
 #[derive(Debug, Clone, Copy)]
 pub enum Status {
-    /// It does what it does in fio.
+    /// The option has the same effect as in fio.
     Handled(&'static LoadOption),
-    /// It is taken without effect, since it cannot matter here; with the reason.
+    /// The option is accepted without effect, because it cannot matter here. Contains the reason.
     Accepted(&'static str),
-    /// It is refused.
+    /// The option is rejected.
     Unsupported {
-        /// Values that ask for nothing, which are taken.
+        /// Values that request nothing, which are accepted.
         off: &'static [&'static str],
-        /// Why, and what there is instead.
+        /// Why the option is rejected, and a hint.
         why: &'static str,
     },
 }
@@ -23,18 +23,18 @@ pub enum Status {
 /// One of fio's options.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionInfo {
-    /// Its name, with underscores.
+    /// The name, with underscores.
     pub name: &'static str,
-    /// Its other names.
+    /// Other names.
     pub aliases: &'static [&'static str],
-    /// What becomes of it.
+    /// What happens to the option if iogauge runs the job.
     pub status: Status,
-    /// What becomes of it where fio runs the job.
+    /// What happens to the option if fio runs the job.
     pub via: Via,
 }
 
 impl OptionInfo {
-    /// The name or alias that was written, for messages.
+    /// Returns the name or alias as it was written, for messages.
     pub(super) fn spelled(&self, written: &str) -> &'static str {
         self.aliases.iter().copied().find(|alias| *alias == written).unwrap_or(self.name)
     }
@@ -106,7 +106,7 @@ const DEVICE_CHOICE: &str = "iogauge leaves the kernel's polling and threads at 
 const OWN_RINGS: &str = "iogauge registers rings, files and buffers if that helps";
 const TIMES: &str = "latency is measured with the processor's counter, or with CLOCK_MONOTONIC";
 
-// Why fio does not get an option.
+// Why fio does not receive an option.
 const OTHER_FILES: &str =
     "it would use files that iogauge has not checked; hint: name each file in filename=";
 const NAMED_IN_RECORDING: &str = "a recording names files that iogauge has not checked; hint: use options for the same workload, with filename=";
@@ -431,7 +431,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("stonewall", PASS),
     takes("new_group", &[], PASS, "jobs that run together form one group"),
     takes("thread", &[], PASS, "workers are always threads"),
-    // Not in fio's list, but fio takes it, and its examples have it.
+    // Not in fio's list, but fio accepts it, and its examples use it.
     takes("threads", &[], PASS, "workers are always threads"),
     takes("per_job_logs", &[], PASS, LOG_DETAIL),
     lacks("write_bw_log", &[], LOG, &[], NO_LOG),
@@ -516,7 +516,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("steadystate", &["ss"], PASS, &[], STEADY),
     takes("steadystate_duration", &["ss_dur"], PASS, STEADY),
     takes("steadystate_ramp_time", &["ss_ramp"], PASS, STEADY),
-    // Options of engines that are here.
+    // Options of engines that iogauge has too.
     takes("userspace_reap", &[], PASS, "iogauge reaps completions from the ring if there are any"),
     lacks("hipri", &[], PASS, OFF, DEVICE_CHOICE),
     lacks("hipri_percentage", &[], PASS, &["0"], DEVICE_CHOICE),
@@ -540,14 +540,14 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("thp", &[], PASS, OFF, "iogauge does not request huge pages"),
 ];
 
-/// The row of a name or alias; dashes count as underscores.
+/// Returns the row of a name or alias. Dashes count as underscores.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static OptionInfo> {
     let name = name.replace('-', "_");
     OPTIONS.iter().find(|row| row.name == name || row.aliases.contains(&name.as_str()))
 }
 
-/// The name that differs least from one that is none, if any comes near.
+/// Returns the name that is most similar to an unknown one, if any is similar enough.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     let names = OPTIONS.iter().flat_map(|row| row.aliases.iter().chain([&row.name]));

@@ -1,4 +1,4 @@
-//! Engines and pools over files, made the same way whatever the engine.
+//! Creates engines and pools over files, in the same way for every engine.
 
 use iogauge_io::buffers::BufferPool;
 use iogauge_io::engine::io_uring::Uring;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub const BLOCK: u64 = 4096;
-/// Time a pool gets to end by itself.
+/// How long a pool may take to end by itself.
 const END: Duration = Duration::from_secs(20);
 
-/// Engines that this kernel allows, with their rows; the others are named as skipped.
+/// Returns the rows of the engines that this kernel supports, and reports the others as skipped.
 pub fn usable(test: &str) -> impl Iterator<Item = &'static EngineInfo> {
     ENGINES.iter().filter(move |row| match engine::probe(row.kind) {
         Ok(()) => true,
@@ -34,7 +34,7 @@ pub fn usable(test: &str) -> impl Iterator<Item = &'static EngineInfo> {
     })
 }
 
-/// Engines that move data of real files.
+/// Returns the usable engines that do I/O on real files.
 pub fn on_files(test: &str) -> impl Iterator<Item = &'static EngineInfo> {
     usable(test).filter(|row| !matches!(row.kind, EngineKind::Null | EngineKind::Sim))
 }
@@ -45,13 +45,13 @@ pub fn open(path: &Path, direct: bool) -> std::io::Result<OwnedFd> {
     Ok(OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?.into())
 }
 
-/// Opens files as the engine would have them: direct unless it cannot.
+/// Opens files for an engine: with `O_DIRECT` unless the engine is always buffered.
 pub fn files(row: &EngineInfo, paths: &[&Path]) -> Files {
     Arc::new(paths.iter().map(|path| open(path, !row.always_buffered).unwrap()).collect())
 }
 
-/// Hands I/Os to an engine, as many at once as it takes, and waits for all of them. The results
-/// stand in order of the I/Os, which each have a slot of their own.
+/// Submits I/Os to an engine, at most `most` at a time, and waits for all of them. Returns the results in the order of
+/// the I/Os. Each I/O must have its own slot.
 fn drive<E: Engine>(engine: &mut E, most: usize, mut tick: impl FnMut(), ios: &[Io]) -> Vec<i32> {
     let slots = ios.iter().map(|io| io.slot + 1).max().unwrap_or(0);
     engine.grow(slots);
@@ -74,7 +74,7 @@ fn drive<E: Engine>(engine: &mut E, most: usize, mut tick: impl FnMut(), ios: &[
     ios.iter().map(|io| results[io.slot as usize].unwrap()).collect()
 }
 
-/// Gives I/Os to a new engine of a row, one list after the other.
+/// Runs lists of I/Os, one after the other, on a new engine, and calls `between` with the results after each list.
 pub fn exchange(
     row: &EngineInfo,
     files: &Files,
@@ -126,11 +126,11 @@ pub fn exchange(
     }
 }
 
-/// What a pool works on.
+/// The files, extents and simulated device of a pool.
 pub struct Ground<'a> {
     pub files: Files,
     pub extents: Vec<Extent>,
-    /// The simulated device, for the engine that has one.
+    /// Specification of the simulated device; only [`EngineKind::Sim`] uses it.
     pub sim: &'a str,
 }
 
@@ -149,7 +149,7 @@ pub fn pool(load: &Load, ground: &Ground<'_>) -> Box<dyn WorkerPool> {
     Box::new(ThreadPool::start(vec![job], load.queue_depth()).unwrap())
 }
 
-/// Lets a pool work until it ends by itself, and returns all it did.
+/// Runs a pool until it ends by itself, and returns one window over all its I/Os.
 pub fn to_the_end(pool: &mut dyn WorkerPool) -> Window {
     let mut total = Window::default();
     let deadline = Instant::now() + END;
@@ -162,7 +162,7 @@ pub fn to_the_end(pool: &mut dyn WorkerPool) -> Window {
     total
 }
 
-/// A whole part of so many bytes.
+/// Returns one extent of this size at offset 0.
 pub fn extent(size_bytes: u64) -> Vec<Extent> {
     vec![Extent { base_bytes: 0, size_bytes }]
 }

@@ -1,4 +1,4 @@
-//! What every engine does when nothing fails.
+//! Tests of every engine without failures.
 
 use crate::bench::{BLOCK, Ground, exchange, extent, files, on_files, pool, to_the_end, usable};
 use iogauge_io::buffers::BufferPool;
@@ -14,7 +14,7 @@ fn io(pool: &BufferPool, slot: u32, op: Op, file: u32, block: u64) -> Io {
 }
 
 fn content(pool: &BufferPool, slot: u32) -> &[u8] {
-    // SAFETY: the pool's buffers are a block long, and no I/O is under way.
+    // SAFETY: the pool's buffers are one block long, and no I/O is in flight.
     unsafe { std::slice::from_raw_parts(pool.buffer(slot), BLOCK as usize) }
 }
 
@@ -27,7 +27,7 @@ fn what_was_written_is_read_back() {
         let mut pool = BufferPool::new(SLOTS, BLOCK, 5).unwrap();
         (0..SLOTS).for_each(|slot| pool.renew(slot, BLOCK as usize));
         let written: Vec<Vec<u8>> = (0..SLOTS).map(|slot| content(&pool, slot).to_vec()).collect();
-        // 37 is prime to 256, so every I/O has a block of its own.
+        // 37 and 256 are coprime, so every I/O has its own block.
         let place = |slot: u32| (slot % 2, u64::from(slot) * 37 % 256);
         let list = |op| -> Vec<Io> {
             let ios = (0..SLOTS).map(|slot| io(&pool, slot, op, place(slot).0, place(slot).1));
@@ -39,7 +39,7 @@ fn what_was_written_is_read_back() {
             let whole = if index == 1 { 0 } else { BLOCK as i32 };
             assert!(results.iter().all(|r| *r == whole), "{}: {results:?}", row.name);
             if index < 2 {
-                // SAFETY: no I/O is under way on any slot.
+                // SAFETY: no I/O is in flight on any slot.
                 (0..SLOTS).for_each(|slot| unsafe {
                     pool.buffer(slot).write_bytes(0xee, BLOCK as usize);
                 });
@@ -60,7 +60,7 @@ fn what_was_written_is_read_back() {
     }
 }
 
-/// Runs a load of so many I/Os on a new file and returns what the file holds afterwards.
+/// Runs a workload with a fixed number of I/Os on a new file, and returns the content of the file afterwards.
 fn written_by(row: &EngineInfo, load: &Load, size_bytes: u64) -> Vec<u8> {
     let image = image(size_bytes);
     let opened = files(row, &[image.path()]);
@@ -73,7 +73,7 @@ fn written_by(row: &EngineInfo, load: &Load, size_bytes: u64) -> Vec<u8> {
     std::fs::read(image.path()).unwrap()
 }
 
-/// Fails where a block holds what another one holds, in whole or in a line of 64 bytes.
+/// Fails if any two aligned lines of 64 bytes are equal.
 fn assert_nothing_repeats(name: &str, data: &[u8]) {
     let lines: HashSet<&[u8]> = data.chunks(64).collect();
     assert_eq!(lines.len(), data.len() / 64, "{name}: the data repeats");
@@ -124,8 +124,8 @@ fn a_mixed_load_on_a_new_file_writes_nothing_that_compresses() {
 fn the_same_seed_writes_the_same_and_another_does_not() {
     const SIZE: u64 = MIB;
     for row in on_files("the_same_seed_writes_the_same_and_another_does_not") {
-        // One I/O at a time, more of them than blocks: what stands in the file at the end depends
-        // on the order, the place and the direction of every one.
+        // The I/Os run one at a time and outnumber the blocks, so the final content of the file depends on the order,
+        // the offset and the direction of every I/O.
         let run = |seed| {
             let load = Load {
                 rw: Pattern::RandRw,
@@ -147,7 +147,7 @@ fn the_same_seed_writes_the_same_and_another_does_not() {
 fn the_same_seed_simulates_the_same() {
     let run = |seed| {
         let load = Load { engine: EngineKind::Sim, iodepth: 4, seed, ..Load::default() };
-        // Seeks make every latency depend on the offsets.
+        // The seek time makes every latency depend on the offsets.
         let ground = Ground {
             files: Arc::default(),
             extents: extent(1 << 30),
@@ -181,7 +181,7 @@ fn engines_that_store_nothing_still_count() {
         let mut pool = pool(&load, &ground);
         let total = to_the_end(pool.as_mut());
         assert_eq!((total.ios(), total.bytes()), (5000, 5000 * BLOCK), "{}", row.name);
-        // A fair mix of 5000 lies within 5 standard deviations of 35.
+        // 5 standard deviations of 35: half of 5000 I/Os are reads.
         let reads = total.tally(Op::Read).ios();
         assert!(reads.abs_diff(2500) < 177, "{}: {reads}", row.name);
         let threads = if row.kind.is_synchronous() { 8 } else { 1 };

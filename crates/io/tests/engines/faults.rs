@@ -1,4 +1,4 @@
-//! What every engine does when I/Os fail: they are counted, the first is told, nothing hangs.
+//! Tests of every engine with failing I/Os: failures are counted, the first one is reported, and nothing hangs.
 
 use crate::bench::{
     BLOCK, Ground, exchange, extent, files, on_files, open, pool, to_the_end, usable,
@@ -10,7 +10,7 @@ use iogauge_model::load::{EngineKind, Load, Pattern};
 use iogauge_test_support::{Loop, MIB, Mount, image, or_skip};
 use std::sync::Arc;
 
-/// Failures in a row after which a worker gives up.
+/// Number of consecutive failures after which a worker gives up.
 const GIVE_UP: u64 = 1000;
 const DEPTH: u32 = 4;
 
@@ -19,7 +19,7 @@ fn load(row: &EngineInfo, rw: Pattern) -> Load {
     Load { rw, iodepth: DEPTH, direct, engine: row.kind, ..Load::default() }
 }
 
-/// Runs a load of which every I/O fails, and checks the books.
+/// Runs a workload all of whose I/Os fail, and checks the counts and the reported fault.
 fn assert_all_fail(row: &EngineInfo, load: &Load, ground: &Ground<'_>, errno: i32) {
     let mut pool = pool(load, ground);
     let total = to_the_end(pool.as_mut());
@@ -53,7 +53,7 @@ fn a_read_across_the_end_is_short_and_one_behind_it_is_empty() {
         exchange(row, &opened, &buffers, &[vec![read(0), read(1), read(2)]], |_, results| {
             assert_eq!(results, [4096, 1904, 0], "{}", row.name);
         });
-        // A pool on the second block alone: each I/O comes back short, goes on, and ends.
+        // In a pool on the second block alone, each I/O completes short, is continued, and then fails.
         let extents = vec![Extent { base_bytes: BLOCK, size_bytes: BLOCK }];
         let ground = Ground { files: opened, extents, sim: "" };
         let mut pool = pool(&Load { direct: false, ..load(row, Pattern::RandRead) }, &ground);
@@ -76,18 +76,18 @@ fn errors_of_the_medium_are_counted_and_end_the_pool() {
         } else {
             files(row, &[&device.path])
         };
-        // Everything behind the first MiB is gone, and the device does not know.
+        // Truncate the image to 1 MiB. The loop device keeps its size and fails reads past the end.
         std::fs::File::options().write(true).open(device.image()).unwrap().set_len(MIB).unwrap();
         let bad = vec![Extent { base_bytes: 2 * MIB, size_bytes: MIB }];
         let ground = Ground { files: opened, extents: bad, sim: "eio=100" };
         assert_all_fail(row, &load(row, Pattern::RandRead), &ground, libc::EIO);
-        // Good and bad blocks in turn: errors are counted and the pool goes on.
+        // With good and bad blocks mixed, errors are counted and the pool continues.
         let ground = Ground { extents: extent(4 * MIB), sim: "eio=75", ..ground };
         let some = Load { number_ios: Some(4000), ..load(row, Pattern::RandRead) };
         let mut pool = pool(&some, &ground);
         let total = to_the_end(pool.as_mut());
         assert_eq!(total.ios() + total.errors(), 4000, "{}", row.name);
-        // Three quarters fail, within 5 standard deviations of 27.
+        // Three quarters of the I/Os fail, within 5 standard deviations of 27.
         assert!(total.errors().abs_diff(3000) < 137, "{}: {}", row.name, total.errors());
     }
 }
@@ -103,13 +103,13 @@ fn a_full_disk_is_told_and_ends_the_pool() {
             EngineKind::Sim => Files::default(),
             _ => Arc::new(vec![open(&path, false).unwrap()]),
         };
-        // The page that cannot be had is all that a mapped write learns.
+        // A mapped write gets SIGBUS, which does not tell why the page is missing.
         let errno = if row.kind == EngineKind::Mmap { libc::EIO } else { libc::ENOSPC };
         let mut ground = Ground { files: opened, extents: extent(64 * MIB), sim: "space=100k" };
         let load = Load { direct: false, ..load(row, Pattern::Write) };
         let mut pool = pool(&load, &ground);
         let total = to_the_end(pool.as_mut());
-        // Up to 124 KiB were left; then nothing more was written.
+        // At most 124 KiB were free, that is 31 blocks.
         assert!((10..=31).contains(&total.ios()), "{}: {}", row.name, total.ios());
         assert!(total.errors() >= GIVE_UP, "{}: {}", row.name, total.errors());
         assert_eq!(pool.fault().unwrap().1.errno, errno, "{}", row.name);
@@ -131,7 +131,7 @@ fn a_file_cut_short_under_the_pool_ends_it() {
         image.as_file().set_len(0).unwrap();
         let total = to_the_end(pool.as_mut());
         assert!(total.errors() >= GIVE_UP, "{}", row.name);
-        // The end of a file is no errno; a mapped page behind it is one.
+        // A read at the end of a file returns 0 bytes without an errno. A mapped page past the end fails with EIO.
         let errno = if row.kind == EngineKind::Mmap { libc::EIO } else { 0 };
         assert_eq!(pool.fault().unwrap().1.errno, errno, "{}", row.name);
     }

@@ -1,4 +1,4 @@
-//! Every row of the table of engines, put through the same cases.
+//! Runs the same cases on every row of the engine table.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod bench;

@@ -1,4 +1,4 @@
-//! The kernel holds confined threads and programs to what was granted, in each of the ways there are.
+//! Confined threads and programs can change only what was granted, under every protection that this machine has.
 
 use crate::support::*;
 use iogauge_io::confine::{ConfineError, Domain, Protection, protection};
@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory with things that must not be harmed.
+/// A directory with files that must not change.
 struct Place {
     dir: tempfile::TempDir,
     canary: PathBuf,
@@ -30,7 +30,7 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// Everything in it, with its content.
+    /// Returns the name and content of every entry.
     fn listing(&self) -> Vec<(String, Vec<u8>)> {
         let mut found: Vec<_> = fs::read_dir(self.dir.path())
             .unwrap()
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// The protections of this machine; both where root has them.
+/// Returns the protections of this machine. Root always gets the mount namespace too.
 fn protections() -> Vec<Protection> {
     assert!(protection().is_enforced(), "{}", protection());
     let mut all = vec![protection().clone()];
@@ -64,7 +64,7 @@ const ATTACKS: &[Attack] = &[
     ("truncate", |place| File::options().write(true).truncate(true).open(&place.canary).map(drop)),
     ("truncate by path", |place| {
         let path = std::ffi::CString::new(place.canary.to_str().unwrap()).unwrap();
-        // SAFETY: the text outlives the call.
+        // SAFETY: the string outlives the call.
         match unsafe { libc::truncate(path.as_ptr(), 0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -96,7 +96,7 @@ fn a_confined_thread_writes_nothing() {
         null.and_then(|mut null| null.write_all(b"x")).unwrap();
         assert_eq!(read.unwrap(), b"precious");
         assert_eq!(place.listing(), before, "{protection}");
-        // The attacks are such: each works on a thread that is not confined.
+        // Each attack succeeds on a thread that is not confined.
         for (name, attack) in ATTACKS {
             attack(&Place::new()).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
@@ -115,7 +115,7 @@ fn a_granted_file_is_written_and_no_other() {
         fs::write(&target, "data").unwrap();
         let judged = File::open(&target).unwrap();
         let domain = Domain::held_by(protection.clone()).file(&judged).unwrap();
-        // Where the name leads by now does not matter.
+        // The grant is for the open file, whatever its name refers to later.
         fs::rename(&target, place.at("moved")).unwrap();
         fs::rename(&place.canary, &target).unwrap();
         let (own, other, name) = domain

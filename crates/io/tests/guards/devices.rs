@@ -1,4 +1,4 @@
-//! Guards of block devices.
+//! Tests of the guards of block devices.
 
 use crate::support::*;
 use iogauge_io::targets::prefill::need;
@@ -175,11 +175,11 @@ fn blocks_of_4_kib_are_kept_to() {
     assert_eq!(facts.size_bytes, Some(16 * MIB));
 }
 
-/// A mount namespace of its own, in which a file system is mounted that no other one shows.
+/// A separate mount namespace, whose mounts no other namespace shows.
 struct Elsewhere(std::process::Child);
 
 impl Elsewhere {
-    /// Runs a script of the shell in it; it says `ready` and then waits to be ended.
+    /// Runs a shell script in a new namespace, which lasts until the value is dropped.
     fn run(script: &str) -> Result<Self, String> {
         use std::io::BufRead;
         let script = format!("{script} && echo ready && read -r _");
@@ -215,14 +215,14 @@ fn a_device_mounted_in_another_namespace_alone_is_refused() {
     resolve(&device.path, writes_anything()).unwrap();
 }
 
-/// A loop device does not claim what is behind it, so the kernel does not object to writing it.
+/// A loop device does not claim its backing device, so the kernel permits writes to it.
 #[test]
 fn what_is_under_a_loop_device_and_mounted_out_of_sight_is_refused() {
     let lower = or_skip!("below_elsewhere", Loop::new(64 * MIB));
     or_skip!("below_elsewhere", run("mkfs.ext4", &["-q", lower.path.to_str().unwrap()]));
     let upper = or_skip!("below_elsewhere", Loop::on(&lower.path, &[]));
     let holder = Holder::open(&lower.path, libc::O_RDONLY | libc::O_EXCL);
-    // As a mount does in a namespace whose processes have all ended.
+    // An exclusive open, like that of a mount in a namespace whose processes have all ended.
     let holder = or_skip!("below_elsewhere", holder);
     let refused = refusal(&upper.path, writes_anything());
     assert!(matches!(refused, GuardError::Held { .. }), "{refused}");
@@ -240,7 +240,7 @@ fn a_loop_device_set_up_in_another_namespace_protects_its_file() {
     let image = image(16 * MIB);
     let name = image.path().file_name().unwrap().to_str().unwrap();
     let (folder, node) = (image.path().parent().unwrap(), dir.path().join("node"));
-    // There the file has a path that leads nowhere here.
+    // In that namespace the file has a path that does not exist in this one.
     let script = format!(
         "mount -t tmpfs none /mnt && mkdir /mnt/hidden && mount --bind {} /mnt/hidden && \
          losetup --find --show /mnt/hidden/{name} > {}",
@@ -249,7 +249,7 @@ fn a_loop_device_set_up_in_another_namespace_protects_its_file() {
     );
     let elsewhere = or_skip!("loop_elsewhere", Elsewhere::run(&script));
     let device = std::fs::read_to_string(&node).unwrap().trim().to_owned();
-    // The name alone would give it away where the driver could not be asked.
+    // If the driver could not be queried, the file name alone would give the device away. A second name prevents that.
     let renamed = dir.path().join("another-name");
     std::fs::hard_link(image.path(), &renamed).unwrap();
     let refused = [image.path(), &renamed].map(|path| resolve(path, writes_anything()));

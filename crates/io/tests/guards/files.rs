@@ -1,4 +1,4 @@
-//! Guards of files and directories.
+//! Tests of the guards of files and directories.
 
 use crate::support::*;
 use iogauge_io::targets::{GuardError, Intent, OpenMode, Prefill, Roots, Target, TargetError};
@@ -114,7 +114,7 @@ fn a_file_in_use_by_another_run_is_refused() {
     resolve(dir.path(), writes()).unwrap();
 }
 
-/// A test file of this size, prefilled by its marker only; the lock is not held.
+/// Creates a test file of this size that is prefilled according to its marker only, and resolves it without its lock.
 fn made(dir: &Path, size_bytes: u64) -> Result<Target, String> {
     let mut target = resolve(dir, sized(writes(), size_bytes)).map_err(|e| e.to_string())?;
     let prefill = Prefill::begin(&mut target.parts[0], &Roots::default()).unwrap().unwrap();
@@ -139,7 +139,7 @@ fn swap_files_and_files_behind_loop_devices_are_refused() {
 fn a_file_another_process_writes_is_refused() {
     let file = image(MIB);
     let _holder = or_skip!("written_file", Holder::open(file.path(), libc::O_WRONLY));
-    // The image is open for writing here as well, which must not matter.
+    // This process also has the image open for writing, which must not matter.
     let refused = refusal(file.path(), writes_anything());
     assert!(refused.to_string().contains("perl"), "{refused}");
 }
@@ -204,7 +204,7 @@ fn only_the_owner_may_leave_access_times_alone() {
         return skip("noatime", "needs root");
     }
     let stranger = std::thread::spawn(move || {
-        // SAFETY: changes the file system identity of this thread alone, which then ends.
+        // SAFETY: changes the file system identity of this thread only, which then ends.
         unsafe { libc::setfsuid(65534) };
         part.open(OpenMode::reading(false)).unwrap().atime_fallback
     });

@@ -1,4 +1,4 @@
-//! A test file from its making over a killed prefill to its removal.
+//! Tests of a test file from creation through an interrupted prefill to removal.
 
 use crate::support::*;
 use iogauge_io::targets::prefill::need;
@@ -29,7 +29,7 @@ fn begin(part: &mut Part) -> Prefill {
     Prefill::begin(part, &Roots::default()).unwrap().unwrap()
 }
 
-/// Writes usable bytes as the worker would.
+/// Writes random bytes to a range of the usable part, as a worker would.
 fn write(part: &Part, range: std::ops::Range<u64>) {
     let mut bytes = vec![0; (range.end - range.start) as usize];
     std::io::Read::read_exact(&mut File::open("/dev/urandom").unwrap(), &mut bytes).unwrap();
@@ -37,7 +37,7 @@ fn write(part: &Part, range: std::ops::Range<u64>) {
     file.write_all_at(&bytes, part.base_bytes + range.start).unwrap();
 }
 
-/// A prefilled test file.
+/// Creates a prefilled test file.
 fn made(dir: &Path, size_bytes: u64) -> Part {
     let mut part = part(dir, sized(size_bytes));
     let prefill = begin(&mut part);
@@ -187,7 +187,7 @@ fn clean_leaves_everything_else() {
 fn files_on_one_disk_have_to_fit_together() {
     let arguments = ["-t", "tmpfs", "-o", "size=4g", "none"];
     let disk = or_skip!("files_on_one_disk_have_to_fit_together", Mount::new(&arguments));
-    // All but the reserve of 1 GiB; nothing of it is written.
+    // All space but the reserve of 1 GiB. Nothing is written to it.
     let spare = 3 << 30;
     let intent = Intent { direct: false, ..sized(spare / 4 * 3 / MIB * MIB) };
     let wanted = ["a", "b"].map(|name| (disk.point.join(name), intent));

@@ -1,4 +1,4 @@
-//! Loop devices on files and devices that somebody else uses, and on files that are removed.
+//! Tests with loop devices on files and devices that are in use, and on files to be removed.
 
 use crate::support::*;
 use iogauge_io::targets::{
@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::thread;
 
-/// Somebody who is not root, and owns files in these tests.
+/// The user and group that own files in these tests, without root's rights.
 const NOBODY: u32 = 65_534;
 
 #[test]
@@ -78,12 +78,12 @@ fn loop_devices_on_a_disk_and_on_its_partition_share_data() {
     }
 }
 
-/// What a user finds out about files who may open no loop device.
+/// Resolves a file for writing as a user who may not open loop devices.
 fn as_nobody(path: &Path) -> Result<(), TargetError> {
     let path = path.to_owned();
     let overwrite = Intent { overwrite: true, direct: false, ..writes() };
     let judge = move || {
-        // SAFETY: changes the file system identity of this thread alone, which then ends.
+        // SAFETY: changes the file system identity of this thread only, which then ends.
         unsafe {
             libc::setfsgid(NOBODY);
             libc::setfsuid(NOBODY);
@@ -93,8 +93,8 @@ fn as_nobody(path: &Path) -> Result<(), TargetError> {
     thread::spawn(judge).join().unwrap()
 }
 
-/// The user is told of a loop device that may be on the file. Tests beside this one have others, which
-/// may come first.
+/// Fails unless the file is refused because a loop device may be on it. The device named may be one of a concurrent
+/// test.
 fn unknown_to_nobody(path: &Path) {
     match as_nobody(path) {
         Err(TargetError::Guard(GuardError::LoopUnknown { device, .. })) => {
@@ -127,7 +127,7 @@ fn a_user_who_cannot_ask_loop_devices_writes_no_file_that_may_be_behind_one() {
     assert!(matches!(refused, TargetError::Guard(GuardError::LoopBacking { .. })), "{refused}");
     fs::remove_file(at("deleted")).unwrap();
     unknown_to_nobody(&at("second"));
-    // A file that nobody has open is behind no device.
+    // A file that no process and no device has open is behind no loop device.
     as_nobody(&at("plain")).unwrap();
     {
         let _reader = or_skip!("loops_of_others", Holder::open(&at("plain"), libc::O_RDONLY));
@@ -142,7 +142,7 @@ fn a_user_who_cannot_ask_loop_devices_writes_no_file_that_may_be_behind_one() {
     as_nobody(&at("plain")).unwrap();
 }
 
-/// A test file of iogauge's, and a loop device on what loads would use of it.
+/// Creates a test file of iogauge and a loop device on its usable part.
 fn test_file_with_loop(path: &Path, size_bytes: u64) -> Result<Loop, String> {
     drop(Marker::create(path, size_bytes).unwrap());
     Loop::on(path, &["--offset", &BASE_BYTES.to_string()])
@@ -174,7 +174,7 @@ fn a_test_file_behind_a_loop_device_is_not_removed() {
     assert!(matches!(clean(&[path]).unwrap()[..], [Cleaned::Removed { .. }]));
 }
 
-/// What a killed process left under a private name, and somebody found a use for.
+/// A killed process left a file under its private name, and then a loop device was set up on it.
 #[test]
 fn a_leftover_behind_a_loop_device_is_not_removed() {
     let dir = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn a_test_file_that_somebody_added_to_is_theirs() {
     clean(std::slice::from_ref(&path)).unwrap();
     assert_eq!(fs::metadata(&private).unwrap().len(), added);
     fs::rename(&private, &path).unwrap();
-    // As an interrupted making or growing leaves it.
+    // Interrupted creation or growth leaves such lengths.
     for shorter in [BASE_BYTES + header.size_bytes, 4096] {
         length(shorter);
         assert_eq!(ownership(&path).unwrap(), Ownership::Ours(header));

@@ -1,7 +1,7 @@
-//! The guards and the life of a test file, on real files and loop devices.
+//! Tests of the guards and the life cycle of a test file, on real files and loop devices.
 //!
-//! Needs root for loop devices and mounts; what cannot be had is skipped with a word, or fails
-//! where `IOGAUGE_REQUIRE_ALL=1`.
+//! Loop devices and mounts need root. A test without what it needs reports that it is skipped, or fails if
+//! `IOGAUGE_REQUIRE_ALL=1` is set.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod confine;

@@ -1,4 +1,4 @@
-//! A test file is there whole or not at all, whenever the process that makes it is killed.
+//! A test file exists completely or not at all, whenever the process that creates it is killed.
 
 use crate::support::*;
 use iogauge_io::targets::{
@@ -26,19 +26,19 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A file system with room, and without extended attributes of users.
+/// Mounts a file system without user extended attributes.
 fn without_attributes() -> Result<Mount, String> {
     Mount::new(&["-t", "ramfs", "none"])
 }
 
-/// What a child does when it is killed.
+/// What a child does until it is killed.
 #[derive(Clone, Copy)]
 enum Act {
-    /// Makes the test file of a directory and begins its prefill.
+    /// Creates the test file of a directory and begins its prefill.
     Prefill,
-    /// Makes the file alone.
+    /// Creates the file only.
     Make,
-    /// Removes a file that is there.
+    /// Removes an existing file.
     Remove,
 }
 
@@ -51,7 +51,7 @@ impl Act {
         }
     }
 
-    /// Does it in full, or tries.
+    /// Creates the test file, as the killed child was to do.
     fn make(self, dir: &Path) -> Result<(), TargetError> {
         match self {
             Self::Prefill => begin(dir).map(drop),
@@ -60,8 +60,8 @@ impl Act {
     }
 }
 
-/// Runs this test program again as a child that does this and is killed by the kernel at its n-th
-/// system call from then on; false where it came to its end first.
+/// Runs this test program as a child that performs `act` and is killed at the `count`-th of its calls of the system
+/// call `call`. Returns false if the child ended before that.
 fn killed_at(call: &str, count: u32, act: Act, dir: &Path) -> bool {
     let status = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "making::the_child_that_is_killed", "--ignored", "--test-threads=1"])
@@ -75,7 +75,7 @@ fn killed_at(call: &str, count: u32, act: Act, dir: &Path) -> bool {
     !status.success()
 }
 
-/// Not a test of its own: see [`killed_at`].
+/// Not a test itself: see [`killed_at`].
 #[test]
 #[ignore = "a child of other tests"]
 fn the_child_that_is_killed() {
@@ -105,7 +105,7 @@ fn the_child_that_is_killed() {
     let _ = strace.wait();
 }
 
-/// Has strace kill this process at a system call.
+/// Attaches strace, which kills this process at a system call.
 fn kill_at(call: &str) -> std::process::Child {
     let pid = std::process::id().to_string();
     let child = std::process::Command::new("strace")
@@ -114,7 +114,7 @@ fn kill_at(call: &str) -> std::process::Child {
         .stdin(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // It has attached when this thread shows a tracer.
+    // strace has attached once this thread shows a tracer.
     let attached = (0..1000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(5));
         let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -138,8 +138,8 @@ const CALLS: [&str; 10] = [
     "fdatasync",
 ];
 
-/// Kills a child before each of its system calls: the file can be made then, and clean leaves
-/// nothing. Returns how often it was killed.
+/// Kills a child at each of its system calls in turn, and checks that afterwards the file can be created and `clean`
+/// leaves nothing. Returns the number of kills.
 fn kill_everywhere(act: Act, dir: &Path) -> u32 {
     let mut kills = 0;
     for call in CALLS {

@@ -1,4 +1,4 @@
-//! Names that come to lead elsewhere while iogauge works: what was judged is what is used.
+//! Tests with names that are replaced while iogauge works: it uses the file that the guards checked.
 
 use crate::support::*;
 use iogauge_io::confine::{Domain, Protection, protection};
@@ -22,7 +22,7 @@ fn write_through(part: &Part, byte: u8) {
     file.write_all_at(&[byte; 8192], part.base_bytes).unwrap();
 }
 
-/// A test file whose blocks are all written.
+/// Creates a test file whose blocks are all written.
 fn made(dir: &Path, size_bytes: u64) -> Part {
     let intent = iogauge_io::targets::Intent { size_bytes: Some(size_bytes), ..writes() };
     let mut part = resolve(dir, intent).unwrap().parts.remove(0);
@@ -124,7 +124,7 @@ fn a_device_node_swapped_after_the_check_does_not_matter() {
     assert_eq!(part.identity(), Some(Identity::Device(number)));
 }
 
-/// [`Part::open`] opens for writing on a thread confined to the part, whichever protection there is.
+/// [`Part::open`] opens for writing on a thread confined to the part, under every protection.
 #[test]
 fn what_was_judged_is_opened_for_writing_under_either_protection() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn what_was_judged_is_opened_for_writing_under_either_protection() {
     }
 }
 
-/// Pipes block whoever opens them; a test that hangs fails by the harness, so a thread opens here.
+/// Opening a pipe can block, so a separate thread does it and the test fails after a timeout.
 #[test]
 fn pipes_are_refused_at_once_wherever_a_file_belongs() {
     let dir = tempfile::tempdir().unwrap();
@@ -186,15 +186,15 @@ fn pipes_are_refused_at_once_wherever_a_file_belongs() {
     }
 }
 
-/// Another thread swaps the name between a file that may be written and one that may not, as fast as
-/// it can, while targets are resolved, opened and written.
+/// While targets are resolved, opened and written, another thread swaps the name between a file that may be written
+/// and one that may not, as fast as it can.
 #[test]
 fn names_swapped_all_the_time_never_lead_a_write_astray() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     let precious = dir.path().join("precious");
     fs::write(&precious, CANARY).unwrap();
-    // A foreign file is written with --overwrite-file; through a link it must not be.
+    // --overwrite-file permits writing a foreign file, but not through a link.
     let (file, link) = (dir.path().join("a"), dir.path().join("b"));
     fs::write(&file, [1; 8192]).unwrap();
     symlink(&precious, &link).unwrap();
@@ -239,7 +239,7 @@ fn removal_leaves_another_file_that_has_the_name() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// Removal while the name is swapped with a precious file all the time.
+/// Another thread keeps exchanging the test file with a precious file during removal.
 #[test]
 fn removal_never_takes_a_file_that_was_swapped_in() {
     let dir = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn a_side_file_of_somebody_else_is_never_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("iogauge.dat");
     let side = side_file(&path);
-    // On file systems with attributes nothing of ours has this name.
+    // On file systems with extended attributes, iogauge creates no file of this name.
     for content in ["precious", "iogauge 1 0", "iogauge 1 00000000000000000000000000000000"] {
         fs::write(&side, content).unwrap();
         let part = made(dir.path(), MIB);

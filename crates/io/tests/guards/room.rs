@@ -1,4 +1,4 @@
-//! The room that stays free.
+//! Tests of the reserve of free space.
 
 use crate::support::*;
 use iogauge_io::targets::{GuardError, Intent, Part, Prefill, ReserveWatch, Roots, TargetError};
@@ -30,7 +30,7 @@ fn of_several_that_begin_together_only_those_that_fit_get_room() {
     let (mount, _device) = or_skip!("together", mounted("ext4", 1500 * MIB));
     let spare = available(&mount.point) - GIB;
     let each = spare * 6 / 10 / MIB * MIB;
-    // Each of them fits alone, so all are let through; then they take their room at once.
+    // Each part fits alone, so all pass the check. Then they allocate at the same time.
     let parts = ["a", "b", "c"].map(|name| resolved(&mount.point.join(name), sized(each)));
     let together = Barrier::new(parts.len());
     let results: Vec<_> = thread::scope(|scope| {
@@ -66,7 +66,7 @@ fn a_file_is_asked_what_a_write_will_allocate() {
             Err(why) => return skip("will_allocate", &why),
         };
         let spare = available(&mount.point).saturating_sub(GIB);
-        // More than can be spared, if all of it had to be allocated.
+        // Does not fit if all of it has to be allocated.
         let size = (spare + 100 * MIB) / MIB * MIB;
         let path = mount.point.join("file");
         let file = File::create(&path).unwrap();
@@ -78,7 +78,7 @@ fn a_file_is_asked_what_a_write_will_allocate() {
         rustix::fs::fallocate(&file, flags, 0, 8 * MIB).unwrap();
         rustix::fs::fallocate(&file, FallocateFlags::empty(), size, 200 * MIB).unwrap();
         file.sync_all().unwrap();
-        // Blocks behind the end of what is written do not help.
+        // Blocks allocated past the end of the written range do not count.
         let intent = Intent { size_bytes: Some(size), ..writes_anything() };
         assert_eq!(needed(&path, intent), 8 * MIB, "{kind}: a hole punched into it");
         resolve(&path, reads()).unwrap();
@@ -148,7 +148,7 @@ fn a_sparse_file_is_watched_while_it_is_written_and_a_full_one_is_not() {
     let sparse = resolved(&path, writes_anything());
     let mut watched = ReserveWatch::of(std::slice::from_ref(&sparse)).unwrap();
     watched.check().unwrap();
-    // Another program takes the room.
+    // Another program uses up the space.
     let spare = available(&mount.point) - GIB;
     let other = File::create(mount.point.join("other")).unwrap();
     rustix::fs::fallocate(&other, FallocateFlags::empty(), 0, spare + 4 * MIB).unwrap();

@@ -1,11 +1,11 @@
-//! Every format a tool of this machine can make is named before it is destroyed.
+//! A refusal names every format that the tools of this machine can create.
 
 use crate::support::*;
 use iogauge_io::targets::{GuardError, Signature};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Formats with the command that makes them on an image, whose path is put last.
+/// Formats with the command that creates them. The path of the image is its last argument.
 const FORMATS: &[(Signature, &str, &[&str])] = &[
     (Signature::Ext2, "mkfs.ext2", &["-q", "-F"]),
     (Signature::Ext3, "mkfs.ext3", &["-q", "-F"]),
@@ -45,7 +45,7 @@ const LUKS2: &[&str] = &[
     "/proc/version",
 ];
 
-/// The formats the refusal names.
+/// Returns the formats that the refusal names.
 fn named(image: tempfile::NamedTempFile) -> Result<Vec<Signature>, String> {
     let device = Loop::with_image(image, &[])?;
     match refusal(&device.path, writes()) {

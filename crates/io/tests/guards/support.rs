@@ -1,4 +1,4 @@
-//! What the tests of the guards resolve, and how.
+//! Helpers that resolve targets for the tests of the guards.
 
 pub use iogauge_test_support::*;
 
@@ -13,7 +13,7 @@ pub fn writes() -> Intent {
     Intent { writes: true, ..Intent::default() }
 }
 
-/// Writing with every consent there is.
+/// Returns the intent to write, with every consent.
 pub fn writes_anything() -> Intent {
     Intent { writes: true, destroy_data: true, overwrite: true, ..Intent::default() }
 }
@@ -22,7 +22,7 @@ pub fn resolve(path: &Path, intent: Intent) -> Result<Target, TargetError> {
     Target::resolve(&[path.to_owned()], &intent, &Roots::default())
 }
 
-/// The guard's refusal; fails where there is none. Its message must be one line.
+/// Returns the guard's refusal. Fails if there is none or if its message has more than one line.
 pub fn refusal(path: &Path, intent: Intent) -> GuardError {
     match resolve(path, intent) {
         Err(TargetError::Guard(refusal)) => {

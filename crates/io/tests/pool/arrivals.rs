@@ -1,4 +1,4 @@
-//! The open loop against the closed forms of queueing theory, in virtual time.
+//! Compares the open loop with the closed forms of queueing theory, in virtual time.
 
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::{PoolJob, VirtualPool, WorkerPool};
@@ -8,7 +8,7 @@ use iogauge_test_support::mmc::Queue;
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
-/// Four I/Os at once, exponential around 1 ms.
+/// The device serves four I/Os at once, with exponential service times of mean 1 ms.
 const CHANNELS: u32 = 4;
 const DEVICE: &str = "channels=4,service=1ms";
 const SERVICE_NS: f64 = 1e6;
@@ -35,7 +35,7 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
 
 const QUEUE: Queue = Queue { servers: CHANNELS, service: SERVICE_NS / 1e9 };
 
-/// One server is known by heart: the response is exponential with mean 1 / (μ − λ).
+/// With one server, response times are exponential with mean 1 / (μ − λ).
 #[test]
 fn one_server_has_its_closed_form() {
     let queue = Queue { servers: 1, service: 1e-3 };
@@ -50,8 +50,8 @@ fn one_server_has_its_closed_form() {
 fn response_times_are_those_of_an_m_m_c_queue() {
     for (rho, seconds) in [(0.5, 20), (0.8, 80)] {
         let rate = rho * f64::from(CHANNELS) / SERVICE_NS * 1e9;
-        // One worker with all the depth, four with a share each, and so little depth that most of
-        // the queue stands in the backlog: it is the same queue.
+        // The queue is the same with one worker, with four that share the queue depth, and with a queue depth so small
+        // that most of the queue is backlog.
         for (numjobs, queue_depth) in [(1, 4096), (4, 4096), (1, 4), (4, 4)] {
             let what = format!("{rho} of {numjobs} workers with depth {queue_depth}");
             let mut all = Window::default();
@@ -82,7 +82,7 @@ fn assert_is_the_queue(what: &str, window: &Window, rate: f64, queue_depth: u32)
     assert_near(what, window.ios() as f64, offered.ios as f64, 0.001);
     if queue_depth == 4096 {
         assert_eq!((offered.backlog, offered.backlog_max), (0, 0));
-        // Little's law: what is in the queue is outstanding.
+        // By Little's law: all I/Os in the queue are outstanding.
         assert_near(what, window.queue_depth(), rate * QUEUE.mean(rate), 0.035);
     } else {
         assert!(offered.backlog_max > 4, "{what}: {offered:?}");
@@ -103,12 +103,12 @@ fn overload_shows_in_the_backlog_and_nothing_is_lost() {
         assert_near("offered", offered.ios as f64, 5000.0 * f64::from(second), 0.02);
         assert_near("achieved", total.iops(), 4000.0, 0.03);
         assert_eq!(offered.backlog, offered.ios - begun);
-        // While it runs the backlog is drawn from the mean gap, which strays by the root of it.
+        // During a run the backlog is estimated from the mean gap. Its standard deviation is its square root.
         let waiting = offered.backlog as f64;
         assert!((offered.backlog_max as f64 - waiting).abs() < 4.0 * waiting.sqrt(), "{second}");
         assert!((pool.live().backlog as f64 - waiting).abs() < 4.0 * waiting.sqrt());
     }
-    // Another rate gives up what has waited.
+    // A change of the rate drops the backlog.
     let last = pool.set_rate(Some(1000.0)).unwrap();
     assert_eq!(last.offered().unwrap().ios, 0);
     pool.advance(SECOND).unwrap();

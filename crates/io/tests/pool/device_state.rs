@@ -1,4 +1,4 @@
-//! A simulated device from one pool to the next: each finds it as the last one left it.
+//! Tests that a simulated device keeps its state from one pool to the next.
 
 use iogauge_io::engine::sim::{Sim, World};
 use iogauge_io::engine::{Engine, Io, Op};
@@ -38,7 +38,7 @@ fn reads(iodepth: u32) -> Load {
     Load { iodepth, ..Load::default() }
 }
 
-/// A step: its window, and the time on the device when it is over.
+/// Runs a step. Returns its window and the device's time at its end.
 fn step(slot: &DeviceSlot, load: &Load, ns: u64) -> (Window, u64) {
     let mut pool = start(slot, load).unwrap();
     pool.advance(ns).unwrap();
@@ -56,7 +56,7 @@ fn time_goes_on() {
     let slot = slot(EVEN);
     for nth in 0..3 {
         let (window, end_ns) = step(&slot, &reads(4), SECOND);
-        // The I/Os begun at the end of the second take their 100 µs.
+        // The I/Os that start at the end of the second take another 100 µs.
         assert_eq!(end_ns, (nth + 1) * (SECOND + 100_000));
         assert_eq!((window.seconds(), window.ios(), window.queue_depth()), (1.0, 40_000, 4.0));
         assert_eq!(window.ended_ns, end_ns - 100_000);
@@ -88,7 +88,7 @@ fn the_same_steps_give_the_same_figures() {
     for device in ["hdd", "sata-ssd,fresh=1g", "nvme,wander=20%:100ms", "cloud-volume", "eio=1"] {
         let first = run(device);
         assert_eq!(first, run(device), "{device}");
-        // Chance goes on as well: the last step is not the first one again.
+        // The random numbers continue too, so the last step differs from the first.
         assert_ne!(first[0], first[4], "{device}");
         assert_ne!(first, run(&format!("{device},seed=2")), "{device}");
     }
@@ -96,13 +96,13 @@ fn the_same_steps_give_the_same_figures() {
 
 #[test]
 fn a_filled_cache_stays_filled() {
-    // 16 MiB of writes fill the cache; it empties at 1000 writes per second.
+    // 4096 writes (16 MiB) fill the cache, which destages 1000 writes per second.
     let slot = slot("cache=16m,cache_service=20us,destage=4096000");
     let (window, _) = step(&slot, &writes(8), SECOND);
     assert_near("writes of an empty cache", window.iops(), 5096.0, 0.01);
     let (window, _) = step(&slot, &writes(8), SECOND);
     assert_near("writes of a full cache", window.iops(), 1000.0, 0.01);
-    // Reads leave it alone, and it empties meanwhile.
+    // Reads do not use the cache, which destages meanwhile.
     step(&slot, &reads(1), 2 * SECOND);
     let (window, _) = step(&slot, &writes(8), SECOND);
     assert_near("writes after two seconds", window.iops(), 3000.0, 0.02);
@@ -115,7 +115,7 @@ fn spent_credits_stay_spent_until_they_are_earned() {
     assert_near("IOPS with credits", window.iops(), 6000.0, 0.01);
     let (window, _) = step(&slot, &reads(32), SECOND);
     assert_near("IOPS without", window.iops(), 1000.0, 0.01);
-    // Two seconds at half the cap earn a thousand.
+    // Two seconds at half the cap earn 1000 credits.
     let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Linear });
     step(&slot, &Load { arrivals, ..reads(32) }, 2 * SECOND);
     let (window, _) = step(&slot, &reads(32), SECOND);
@@ -126,13 +126,13 @@ fn spent_credits_stay_spent_until_they_are_earned() {
 fn a_device_that_was_written_is_not_fresh_again() {
     let device = "channels=1,dist=const,fresh=64m,fresh_service=100us,write_service=400us";
     let slot = slot(device);
-    // 16 384 writes fresh, 8192 of the transition in which each takes 250 µs on average.
+    // 16384 writes to the fresh device, then 8192 in the transition, which take 250 µs each on average.
     let iops: Vec<f64> = (0..6).map(|_| step(&slot, &writes(1), SECOND).0.iops()).collect();
     assert_near("fresh", iops[0], 10_000.0, 0.001);
     assert!(iops.is_sorted_by(|a, b| a >= b), "{iops:?}");
     assert_near("settled", iops[5], 2500.0, 0.001);
     let total: f64 = iops[..4].iter().sum();
-    // 1.6384 s and 2.048 s are over before the fourth second is.
+    // These phases last 1.6384 s and 2.048 s, so the device settles within the fourth second.
     assert_near("writes", total, 16_384.0 + 8192.0 + (4.0 - 3.6864) * 2500.0, 0.001);
 }
 
@@ -147,7 +147,7 @@ fn a_device_that_wanders_never_settles_whatever_the_rounds() {
                 .iter()
                 .fold((f64::MAX, 0_f64), |(low, high), iops| (low.min(*iops), high.max(*iops)));
             let mean = five.iter().sum::<f64>() / 5.0;
-            // The bound of a steady state (SNIA PTS) is 0.2.
+            // The steady state of the SNIA PTS allows at most 0.2.
             assert!((0.45..0.6).contains(&((high - low) / mean)), "{period}: {five:?}");
         }
     }
@@ -162,7 +162,7 @@ fn arrivals_and_own_times_begin_with_their_pool() {
         let (window, _) = step(&slot, &Load { arrivals, ..reads(8) }, 2 * SECOND);
         let offered = window.offered().unwrap();
         assert_near("arrivals", offered.ios as f64, 1000.0, 0.1);
-        // None of them was due before.
+        // No arrival was due before the pool started.
         assert_eq!((offered.backlog_max, window.seconds()), (0, 2.0));
         assert!(window.response().unwrap().max_ns() < 200_000);
     }
@@ -179,14 +179,14 @@ fn arrivals_and_own_times_begin_with_their_pool() {
 
 #[test]
 fn what_a_dropped_pool_left_is_no_business_of_the_next() {
-    // The first pool has more workers than the second, and 64 I/Os under way.
+    // The first pool has more workers than the second, and 64 I/Os in flight.
     let slot = slot(EVEN);
     let mut pool = start(&slot, &Load { numjobs: 4, ..reads(16) }).unwrap();
     pool.advance(SECOND).unwrap();
     let left_ns = pool.now_ns();
     drop(pool);
     let pool = start(&slot, &reads(1)).unwrap();
-    // Eight at once, 100 µs each.
+    // The device completes them eight at a time, in 100 µs each.
     assert_eq!(pool.now_ns(), left_ns + 800_000);
     drop(pool);
     let (window, _) = step(&slot, &reads(1), SECOND);
@@ -200,7 +200,7 @@ fn one_pool_at_a_time() {
     let first = start(&slot, &reads(1)).unwrap();
     assert!(matches!(start(&slot, &reads(1)), Err(WorkerError::DeviceInUse)));
     drop(first);
-    // A pool that cannot start gives the device back.
+    // A pool that cannot start releases the device.
     let unfit = Load { block: BlockSizes::fixed(2 << 30), ..reads(1) };
     assert!(matches!(start(&slot, &unfit), Err(WorkerError::Offsets(_))));
     start(&slot, &reads(1)).unwrap();

@@ -1,4 +1,4 @@
-//! fio as a pool, played by scripts that print its documents.
+//! Tests fio as a worker pool, with shell scripts in place of fio that print its JSON documents.
 
 use crate::threads::alone;
 use iogauge_fio::job::{FioJobs, MemorySource};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A script that plays fio: it counts 100 I/Os of 1 ms in each document, by `$queue_depth`, the last
-/// `iodepth` it was given.
+/// A script in place of fio. Each document counts 100 ms and 100 I/Os of 1 ms per unit of `depth`, the last `iodepth`
+/// of the job file.
 struct Player {
     dir: TempDir,
 }
@@ -45,12 +45,12 @@ impl Player {
         let source = MemorySource::default().file("a", "[a]\nioengine=null\nsize=1m\n");
         let jobs = FioJobs::read(Path::new("a"), &source).unwrap();
         let job = ForeignJob { jobs, paths: Vec::new(), synchronous: false };
-        // The scripts note that they were started, outside of fio's directory.
+        // The scripts record their start in a file outside fio's directory, which confinement would forbid.
         let handed = Handed::default().held_by_guards_alone();
         FioPool::start(self.binary(), FioWork::Foreign(job), span, handed)
     }
 
-    /// Process and depth of each that was started.
+    /// Returns the `/proc` directory and queue depth of each process that was started.
     fn started(&self) -> Vec<(PathBuf, u32)> {
         let text = std::fs::read_to_string(self.dir.path().join("started")).unwrap();
         let each = |line: &str| {
@@ -65,7 +65,7 @@ const FOR_EVER: &str = "trap 'print; exit 128' INT\nwhile :; do print; sleep 0.0
 
 #[test]
 fn another_depth_is_another_fio_and_nothing_is_lost() {
-    // Others count the threads of this process.
+    // Other tests count the threads of this process.
     let _alone = alone();
     let player = Player::new(FOR_EVER);
     let mut pool = player.start(Span::Open).unwrap();
@@ -79,7 +79,7 @@ fn another_depth_is_another_fio_and_nothing_is_lost() {
     assert_eq!(total + ended.ios() + pool.take_window().unwrap().ios(), pool.live().ios);
     pool.advance(1).unwrap();
     let window = pool.take_window().unwrap();
-    // Four hundred I/Os of a millisecond in a tenth of a second.
+    // 400 I/Os of 1 ms in 0.1 s.
     assert!((window.queue_depth() - 4.0).abs() < 0.05, "{}", window.queue_depth());
     assert!((window.iops() - 4000.0).abs() < 1.0, "{}", window.iops());
     assert_eq!((pool.workers(), pool.finished(), pool.drained()), (1, false, true));
@@ -92,7 +92,7 @@ fn another_depth_is_another_fio_and_nothing_is_lost() {
 
 #[test]
 fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
-    // Others count the threads of this process.
+    // Other tests count the threads of this process.
     let _alone = alone();
     let player = Player::new("print; sleep 0.15; print; print");
     let mut pool = player.start(Span::Own).unwrap();
@@ -109,7 +109,7 @@ fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
 
 #[test]
 fn what_fio_says_instead_of_figures_is_told() {
-    // Others count the threads of this process.
+    // Other tests count the threads of this process.
     let _alone = alone();
     let refused = Player::new("echo 'fio: no such engine' >&2; exit 1");
     let error = refused.start(Span::Open).unwrap_err();
@@ -131,7 +131,7 @@ fn what_fio_says_instead_of_figures_is_told() {
     assert!(matches!(none, FioError::Binary { .. }) && none.is_usage());
 }
 
-/// Lets a pool that keeps its time end, and returns I/Os, errors and losses.
+/// Runs a pool to the end of its own runtime, and returns its I/Os, errors and losses.
 fn to_the_end(pool: &mut FioPool) -> (u64, u64, Vec<String>) {
     let (mut ios, mut errors) = (0, 0);
     while !pool.finished() {
@@ -146,12 +146,12 @@ fn to_the_end(pool: &mut FioPool) -> (u64, u64, Vec<String>) {
 
 #[test]
 fn what_a_lost_fio_has_measured_is_kept() {
-    // Others count the threads of this process.
+    // Other tests count the threads of this process.
     let _alone = alone();
     for (body, word) in [
         ("print; sleep 0.2; kill -KILL $$", "signal: 9"),
         ("print; sleep 0.2; kill -STOP $$", "stopped"),
-        // What it started stands, and it waits for that.
+        // Its child is stopped, and it waits for the child.
         ("print; sleep 100 & kill -STOP $!; while :; do sleep 0.1; done", "stopped"),
         ("print; while :; do sleep 0.1; done", "nothing more"),
         ("print; sleep 0.2; echo broken >&2; exit 3", "exit status: 3): broken"),
@@ -161,7 +161,7 @@ fn what_a_lost_fio_has_measured_is_kept() {
         let (ios, errors, losses) = to_the_end(&mut player.start(Span::Own).unwrap());
         assert_eq!((ios, errors, losses.len()), (100, 1, 1), "{body}: {losses:?}");
         assert!(losses[0].contains(word), "{}", losses[0]);
-        // Patience with what stands is well below; a loaded machine takes its time.
+        // The timeout for a stopped process is much shorter, but a loaded machine is slow.
         assert!(begin.elapsed() < Duration::from_secs(30), "{body}: {:?}", begin.elapsed());
         assert!(!player.started()[0].0.exists(), "{body}: fio is left behind");
     }
@@ -169,9 +169,9 @@ fn what_a_lost_fio_has_measured_is_kept() {
 
 #[test]
 fn what_fio_leaves_behind_holds_nothing_up_and_ends_with_it() {
-    // Others count the threads of this process.
+    // Other tests count the threads of this process.
     let _alone = alone();
-    // One in a session of its own that has fio's output, as the processes of fio's jobs are.
+    // The child has its own session and fio's output, like the processes of fio's jobs.
     let player = Player::new(
         "print; setsid sh -c 'echo $$ > child; exec sleep 300' & sleep 0.5; print; cp child $0.child",
     );
@@ -181,7 +181,7 @@ fn what_fio_leaves_behind_holds_nothing_up_and_ends_with_it() {
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let said = std::fs::read_to_string(player.dir.path().join("fio.child")).unwrap();
     let stat = Path::new("/proc").join(said.trim()).join("stat");
-    // Killed, it is there until its new parent takes notice.
+    // A killed process remains a zombie until its new parent reaps it.
     let lives = || std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z "));
     while lives() {
         assert!(begin.elapsed() < Duration::from_secs(30), "{} is left behind", stat.display());

@@ -1,4 +1,4 @@
-//! Pools: changed while they run, cut into windows that lose nothing, paced, and ended.
+//! Tests of worker pools: changes while they run, windows that lose nothing, arrival rates, and how pools end.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod arrivals;

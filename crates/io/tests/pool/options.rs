@@ -1,4 +1,4 @@
-//! Options of a load as fio has them, by what they leave in files.
+//! Tests of workload options that fio has too, mostly by the content of the files that they write.
 
 use crate::threads::{MS, alone, start_on, to_the_end, usable};
 use iogauge_io::engine::Op;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const BLOCK: u64 = 4096;
 
-/// Numbers of the blocks of a file that hold anything.
+/// Returns the numbers of the blocks of a file that are not all zeros.
 fn written(path: &std::path::Path) -> Vec<u64> {
     let data = std::fs::read(path).unwrap();
     let blocks = data.chunks(BLOCK as usize).zip(0..);
@@ -49,11 +49,11 @@ fn bytes_end_each_job_with_the_io_that_reaches_them() {
     for engine in usable() {
         let image = image(MIB);
         let load = Load { engine, rw: Pattern::Write, iodepth: 2, numjobs: 2, ..Load::default() };
-        // Of blocks of one size no worker makes one too many.
+        // With one block size, no worker does an I/O too many.
         let even = Load { io_size_bytes: Some(10 * BLOCK + 1), ..load.clone() };
         let total = to_the_end(&mut start_on(image.path(), even, 4));
         assert_eq!((total.ios(), total.bytes()), (22, 22 * BLOCK), "{engine:?}");
-        // Of several sizes each worker may make one.
+        // With several block sizes, each worker may do one I/O too many.
         let block = BlockSizes::parse_bssplit("4k/50:32k/50").unwrap();
         let mixed = Load { io_size_bytes: Some(4 * MIB), block, ..load };
         let total = to_the_end(&mut start_on(image.path(), mixed, 4));
@@ -88,7 +88,7 @@ fn pauses_take_their_time() {
         let mut pool = start_on(image.path(), load, 1);
         let total = to_the_end(&mut pool);
         let took = began.elapsed();
-        // Nine pauses between ten fours.
+        // Nine pauses between ten groups of four I/Os, after the start delay.
         assert!(took.as_millis() >= 95, "{engine:?}: {took:?}");
         assert_eq!(total.ios(), 40, "{engine:?}");
         assert!(total.seconds() >= 0.045, "{engine:?}: {}", total.seconds());
@@ -124,21 +124,21 @@ fn what_is_written_compresses_and_repeats_as_asked() {
         to_the_end(&mut start_on(image.path(), load, 4));
         let data = std::fs::read(image.path()).unwrap();
         let zeros = data.iter().filter(|byte| **byte == 0).count() as f64 / data.len() as f64;
-        // And one of 256 of the others.
+        // 60 % of the bytes, and 1/256 of the rest.
         assert!((0.59..0.61).contains(&zeros), "{engine:?}: {zeros}");
         let blocks: HashSet<&[u8]> = data.chunks(BLOCK as usize).collect();
         let distinct = blocks.len() as f64 / (data.len() as u64 / BLOCK) as f64;
-        // psync writes with four workers, each of which repeats its own.
+        // psync writes with four workers, and each repeats only its own blocks.
         assert!((0.55..0.65).contains(&distinct), "{engine:?}: {distinct}");
     }
 }
 
-/// Nice value of a thread, of its `stat`: field 19 of proc_pid_stat(5), behind a name in brackets.
+/// Returns the nice value in a thread's `stat`: field 19 of proc_pid_stat(5), after a name in parentheses.
 fn nice_of(stat: &str) -> i64 {
     stat.rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().parse().unwrap()
 }
 
-/// Lists of processors that the pools' threads may run on, and their nice values.
+/// Returns the allowed processors and the nice value of each pool thread.
 fn placements() -> Vec<(String, i64)> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! In virtual time, to the digit.
+//! Tests of pools in virtual time, mostly with exact results.
 
 use iogauge_io::engine::Op;
 use iogauge_io::offsets::Extent;
@@ -10,7 +10,7 @@ use iogauge_model::load::{
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
-/// Eight I/Os at once, 100 µs each.
+/// The device serves eight I/Os at once, in 100 µs each.
 const EVEN: &str = "channels=8,service=100us,dist=const";
 
 fn sim(load: Load) -> Load {
@@ -25,7 +25,7 @@ fn start(load: Load, device: &str, max_depth: u32) -> VirtualPool {
     VirtualPool::start(vec![job], device.parse().unwrap(), max_depth).unwrap()
 }
 
-/// A second of measurement after a second of ramp.
+/// Returns a window of one second after one second of ramp.
 fn second(pool: &mut dyn WorkerPool) -> Window {
     pool.advance(SECOND).unwrap();
     pool.take_window().unwrap();
@@ -39,7 +39,7 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
 
 #[test]
 fn a_closed_loop_is_exact() {
-    // Depth below, at and over the number of channels: min(N, 8) / 100 µs.
+    // Queue depths N below, at and above the number of channels. IOPS are min(N, 8) / 100 µs.
     for (queue_depth, iops, latency_ns) in
         [(4, 40_000, 100_000), (8, 80_000, 100_000), (32, 80_000, 400_000)]
     {
@@ -77,7 +77,7 @@ fn depth_changes_live_and_the_window_after_draining_is_new() {
         while !pool.drained() {
             pool.advance(10_000).unwrap();
         }
-        // The first of the new ones still waited behind the last of the old.
+        // The first new I/Os still waited behind the last old ones.
         pool.advance(SECOND / 100).unwrap();
         pool.take_window().unwrap();
         pool.advance(SECOND).unwrap();
@@ -85,7 +85,7 @@ fn depth_changes_live_and_the_window_after_draining_is_new() {
         assert_eq!(pool.live().outstanding, queue_depth);
         assert_near("depth", window.queue_depth(), f64::from(queue_depth), 0.0);
         let service = window.service();
-        // Those above eight wait in turn; the first round of a larger depth waits less.
+        // I/Os above eight wait their turn. The first round of a larger queue depth waits less.
         let latency_ns = 100_000 * u64::from(queue_depth.div_ceil(8));
         assert_eq!(
             service.max_ns(),
@@ -112,7 +112,7 @@ fn windows_add_up_to_the_quota() {
     assert_eq!((total.ios(), total.bytes()), (100_011, 100_011 * 4096));
     assert!(total.workers.iter().all(|w| w.ios == 33_337), "{:?}", total.workers);
     assert_eq!(pool.live().ios, 100_011);
-    // Every worker saw the whole time until its end, which differs by a few I/Os.
+    // Every worker measured the whole time until its end. The ends differ by a few I/Os.
     for worker in &total.workers {
         assert_near("time", worker.elapsed_ns as f64, pool.now_ns() as f64, 0.005);
     }
@@ -141,8 +141,8 @@ fn offered_rates_are_kept() {
 
 #[test]
 fn response_counts_the_wait_for_a_slot() {
-    // One slot and constant service at half load: Pollaczek and Khinchine's wait is half of the
-    // service time, and service time itself knows nothing of it.
+    // With one slot and constant service times at half load, the mean wait is half the service time by the
+    // Pollaczek–Khinchine formula. The service time does not include it.
     let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
     let mut pool = start(Load { arrivals, ..Load::default() }, EVEN, 1);
     pool.advance(200 * SECOND).unwrap();
@@ -190,7 +190,7 @@ fn dependent_chains_read_before_they_write() {
         assert!((writes..=writes + 3).contains(&reads), "{reads} {writes}");
     }
     assert_eq!((total.tally(Op::Read).ios(), total.tally(Op::Write).ios()), (10_000, 10_000));
-    // At a rate, reads and writes together make it, and a write's response is its own.
+    // In an open loop, reads and writes together meet the rate, and a write's response time does not include its read.
     let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear });
     let mut pool = start(Load { arrivals, ..load }, EVEN, 3);
     let window = second(&mut pool);
@@ -253,7 +253,7 @@ fn pauses_come_after_so_many_ios_and_count_as_time() {
 #[test]
 fn pauses_leave_rates_and_chains_whole() {
     let thinktime = Some(Thinktime { pause_ns: 10_000_000, blocks: 20 });
-    // 20 I/Os take 10 ms and less than 2 ms more: 1000 per second are still reached.
+    // 20 I/Os and their pause take less than 12 ms, so 1000 IOPS are still possible.
     let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear });
     let load = Load { thinktime, iodepth: 4, ..Load::default() };
     let mut pool = start(Load { arrivals, ..load.clone() }, EVEN, 4);
@@ -295,9 +295,9 @@ fn a_delayed_job_begins_late_and_has_no_time_before() {
     assert_near("IOPS", late.iops(), 10_000.0, 0.001);
     assert_near("depth", late.queue_depth(), 1.0, 0.001);
     assert_near("offered", rated.offered().unwrap().ios as f64, 1000.0, 0.1);
-    // Nothing piles up before the start.
+    // No backlog builds up before the start.
     assert!(rated.response().unwrap().max_ns() < 1_000_000);
-    // A pool that ends before its jobs begin has had no time.
+    // A pool that ends before its jobs begin measures no time.
     let mut pool = VirtualPool::start(vec![job(&load)], EVEN.parse().unwrap(), 1).unwrap();
     pool.advance(SECOND).unwrap();
     let window = pool.stop().unwrap();
@@ -317,7 +317,7 @@ fn jobs_have_ramps_and_runtimes_of_their_own() {
         Load { iodepth: 4, ..load(own(SECOND / 2, SECOND / 4)) },
         Load { arrivals, iodepth: 8, ..load(own(SECOND, SECOND)) },
         Load { thinktime: Some(pause), ..load(own(0, SECOND / 2)) },
-        // Done before its ramp is.
+        // Ends before its ramp does.
         Load { number_ios: Some(10), ..load(own(SECOND, SECOND)) },
     ];
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
@@ -331,7 +331,7 @@ fn jobs_have_ramps_and_runtimes_of_their_own() {
         VirtualPool::start(jobs, "channels=16,service=100us,dist=const".parse().unwrap(), 16)
             .unwrap();
     let mut total = Window::default();
-    // Cuts fall into ramps, delays and behind ends.
+    // Windows end within ramps and delays, and after ends.
     while !pool.finished() {
         pool.advance(SECOND / 10).unwrap();
         total.append(&pool.take_window().unwrap());
@@ -345,7 +345,7 @@ fn jobs_have_ramps_and_runtimes_of_their_own() {
     assert_eq!(figures[0], (1.0, 10_000, 1.0));
     assert_eq!(figures[1], (2.0, 20_000, 1.0));
     assert_eq!(figures[2], (0.25, 10_000, 4.0));
-    // An arrival right before the end is served behind it.
+    // An arrival right before the end completes after it.
     assert_near("seconds", figures[3].0, 1.0, 0.0002);
     assert_near("arrivals", figures[3].1 as f64, 500.0, 0.003);
     assert_eq!((figures[4].0, figures[4].1), (0.5, 1));
@@ -366,7 +366,7 @@ fn a_worker_ends_with_a_sync_of_every_part() {
         let total = pool.stop().unwrap();
         assert_eq!((total.ios(), total.tally(Op::Sync).ios()), (200, syncs), "{rw}");
     }
-    // So does one that is stopped.
+    // The same applies to a worker that is stopped.
     let load = Load { rw: Pattern::Write, end_fsync: true, ..Load::default() };
     let mut pool = start(load, EVEN, 1);
     pool.advance(SECOND).unwrap();
@@ -403,7 +403,7 @@ fn batches_end_and_keep_within_the_depth() {
         assert!(pool.finished(), "{batch:?}: {:?}", pool.live());
         let total = pool.stop().unwrap();
         assert_eq!(total.ios(), 10_000);
-        // Waiting for eight of 32 leaves 28 outstanding on average, between 25 and 32.
+        // Waiting for 8 of 32 I/Os leaves 25 to 32 outstanding, 28 on average.
         let lowest = f64::from(32 - complete_min);
         assert!(
             (lowest..=32.0).contains(&total.queue_depth()),

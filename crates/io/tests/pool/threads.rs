@@ -1,4 +1,4 @@
-//! In real time, on files.
+//! Tests of pools in real time, on files.
 
 use iogauge_io::engine::{Files, Op};
 use iogauge_io::offsets::Extent;
@@ -15,7 +15,7 @@ pub(crate) const MS: u64 = 1_000_000;
 const SIZE: u64 = 64 * MIB;
 const ENGINES: [EngineKind; 3] = [EngineKind::Psync, EngineKind::IoUring, EngineKind::Libaio];
 
-/// One pool at a time: they are counted, and they share two processors.
+/// Lets one test at a time run a pool, because tests count the threads and pools would share the processors.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -40,8 +40,8 @@ fn whole(size_bytes: u64) -> Vec<Extent> {
     vec![Extent { base_bytes: 0, size_bytes }]
 }
 
-/// Waits until this process has so many threads of pools. A thread that was joined is still
-/// listed for a moment, while the kernel takes its ring down.
+/// Waits until this process has the wanted number of pool threads. A joined thread is still listed for a moment, while
+/// the kernel tears its ring down.
 fn assert_workers_alive(wanted: usize) {
     let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
     let alive = || {
@@ -77,7 +77,7 @@ fn depth_changes_live_and_threads_follow() {
             pool.take_window().unwrap();
             pool.advance(30 * MS).unwrap();
             let window = pool.take_window().unwrap();
-            // Time between completion and resubmission is time with one less outstanding.
+            // Between a completion and the next submission, one I/O fewer is outstanding.
             assert!(
                 window.queue_depth() <= f64::from(queue_depth),
                 "{engine:?}: {} {queue_depth}",
@@ -90,7 +90,7 @@ fn depth_changes_live_and_threads_follow() {
             let threads = if engine == EngineKind::Psync { most as usize } else { 1 };
             assert_eq!(window.workers.len(), threads, "{engine:?}");
             assert_workers_alive(threads);
-            // Threads started a moment ago have no past.
+            // New threads measure no time before their start.
             assert!(window.seconds() < 1.0, "{}", window.seconds());
         }
         pool.stop().unwrap();
@@ -105,7 +105,7 @@ fn windows_add_up_to_the_quota() {
     for engine in usable() {
         let iodepth = if engine == EngineKind::Psync { 1 } else { 4 };
         let load = Load { engine, iodepth, numjobs: 3, ..Load::default() };
-        // Workers are at it before whoever starts them goes on.
+        // The workers begin before `start_on` returns.
         let began = Instant::now();
         let mut pool = start_on(image.path(), Load { number_ios: Some(50_000), ..load }, 12);
         let (mut total, mut cuts, mut pause_ns) = (Window::default(), 0, 1);
@@ -124,7 +124,7 @@ fn windows_add_up_to_the_quota() {
     }
 }
 
-/// Waits until no I/O of the depth before is outstanding.
+/// Waits until no I/O of the previous queue depth is outstanding.
 fn drain(pool: &mut dyn WorkerPool) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !pool.drained() {
@@ -133,7 +133,7 @@ fn drain(pool: &mut dyn WorkerPool) {
     }
 }
 
-/// A window in which every worker did some I/O.
+/// Returns a window in which every worker did some I/O.
 fn until_all_work(pool: &mut dyn WorkerPool) -> Window {
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut window = Window::default();
@@ -165,8 +165,8 @@ fn added_workers_share_the_depth_and_lose_nothing() {
             drain(&mut pool);
             total.append(&pool.take_window().unwrap());
             let window = until_all_work(&mut pool);
-            // Time between completion and resubmission is time with one less outstanding, which is
-            // most of the time where nothing is done in between.
+            // Between a completion and the next submission, one I/O fewer is outstanding. With the null engine, which
+            // does nothing in between, that is most of the time.
             let least = if engine == EngineKind::Null { 0.0 } else { 4.0 };
             let queue_depth = window.queue_depth();
             assert!(queue_depth <= 8.0 && queue_depth > least, "{engine:?}: {queue_depth}");
@@ -205,7 +205,7 @@ fn an_added_worker_repeats_no_other() {
     for engine in usable().filter(|kind| *kind != EngineKind::Psync) {
         let image = image(SIZE);
         let blocks = SIZE / 4096;
-        // Through the page cache: where a file system finds room for each block, it takes its time.
+        // Uses the page cache, because allocating each block in the file system takes long.
         let load = Load { engine, rw: Pattern::RandWrite, direct: false, ..Load::default() };
         let mut pool = start_on(image.path(), Load { iodepth: 2, ..load }, 2);
         let mut total = pool.add_worker().unwrap().unwrap();
@@ -218,8 +218,8 @@ fn an_added_worker_repeats_no_other() {
         total.append(&pool.stop().unwrap());
         let data = std::fs::read(image.path()).unwrap();
         let written = data.chunks(4096).filter(|block| block.iter().any(|b| *b != 0)).count();
-        // n blocks drawn of m, each by itself: of m (1 - e^(-n/m)) it is any. The same draws twice
-        // are half as many.
+        // n independent draws from m blocks hit m (1 - e^(-n/m)) of them. If both workers drew the same blocks, only
+        // n/2 draws would count.
         let any_of = |draws: u64| {
             let m = blocks as f64;
             m * (1.0 - (-(draws as f64) / m).exp())
@@ -280,7 +280,7 @@ fn offered_rates_are_kept() {
             let mut pool = start_on(image.path(), load, 8);
             pool.advance(50 * MS).unwrap();
             pool.take_window().unwrap();
-            // Threads that a busy machine does not let run are late, and catch up afterwards.
+            // On a busy machine, threads run late and catch up afterwards.
             let mut window = Window::default();
             for _ in 0..8 {
                 pool.advance(ms * MS).unwrap();
@@ -290,7 +290,7 @@ fn offered_rates_are_kept() {
                 }
             }
             pool.stop().unwrap();
-            // 40,000 arrivals of a Poisson process vary by 0.5 %; the seed makes it one draw.
+            // 40,000 Poisson arrivals have a standard deviation of 0.5 %. The fixed seed makes them repeatable.
             assert_near(&format!("{engine:?} {process:?}"), window.iops(), rate_iops, 0.01);
             let tally = window.tally(Op::Read);
             let response = tally.response.as_ref().unwrap();
@@ -320,7 +320,7 @@ fn rates_survive_a_change_of_depth() {
 fn what_is_offered_is_achieved_by_any_number_of_workers() {
     let _alone = alone();
     let image = image(SIZE);
-    // Psync has a worker for each of the depth, most of them idle at this rate.
+    // psync has one worker for each unit of queue depth. At this rate most of them are idle.
     for (engine, numjobs, queue_depth) in [
         (EngineKind::Null, 1, 8),
         (EngineKind::Null, 2, 8),
@@ -346,7 +346,7 @@ fn what_is_offered_is_achieved_by_any_number_of_workers() {
 #[test]
 fn overload_is_reported() {
     let _alone = alone();
-    // What any engine can do on a file of holes is far below.
+    // Far above what any engine can do.
     let rate_iops = 1e8;
     let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
     for (numjobs, queue_depth) in [(1, 4), (2, 4)] {
@@ -376,7 +376,7 @@ fn dependent_chains_write_where_they_read() {
     for engine in usable() {
         let image = image(4 * MIB);
         let blocks = 4 * MIB / 4096;
-        // Reads visit every block once; so every block is written only where writes follow them.
+        // The reads visit every block once. So every block is written only if each write follows its read.
         let load = Load {
             engine,
             rw: Pattern::RandRw,
@@ -458,7 +458,7 @@ fn thousands_of_slots_are_kept_outstanding() {
     }
 }
 
-/// A frozen file system: writes to it wait and no signal wakes them.
+/// A frozen file system. Writes to it wait, and no signal interrupts them.
 struct Frozen<'a>(&'a Path);
 
 impl<'a> Frozen<'a> {
@@ -497,7 +497,7 @@ fn a_worker_stuck_in_the_kernel_holds_up_no_cut_and_loses_nothing() {
         let waited = asked.elapsed();
         assert!(waited < Duration::from_millis(400), "round {round}: {waited:?}");
         drop(frozen);
-        // The workers apply now, and nobody takes what they hand over before the next window.
+        // Now the workers apply the request. What they hand over is part of the next window.
         pool.advance(50 * MS).unwrap();
         total.append(&pool.take_window().unwrap());
     }
@@ -505,7 +505,7 @@ fn a_worker_stuck_in_the_kernel_holds_up_no_cut_and_loses_nothing() {
     let took = began.elapsed().as_secs_f64();
     assert_eq!(total.ios(), pool.live().ios);
     for worker in &total.workers {
-        // No stretch of time is lost with a late window, and none is counted twice.
+        // No time is lost with a late window, and none is counted twice.
         assert_near("time", worker.elapsed_ns as f64 / 1e9, took, 0.03);
     }
     assert_near("depth", total.queue_depth(), 2.0, 0.1);

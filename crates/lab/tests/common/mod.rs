@@ -1,9 +1,9 @@
-//! What the tests of the history share.
+//! Helpers of the history tests.
 
 use iogauge_lab::history::{NewRun, UtcTime};
 use serde_json::json;
 
-/// A run to begin.
+/// Returns a new run, for [`iogauge_lab::history::History::begin`].
 pub fn new_run() -> NewRun {
     NewRun {
         kind: "run".to_owned(),
