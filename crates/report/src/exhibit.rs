@@ -9,7 +9,7 @@ pub use course::Timeline;
 pub use total::{Access, Total};
 pub use traced::{Traced, TracedDirection};
 
-use crate::classic::{Row, planned, rows_of_find, rows_of_step};
+use crate::rows::{Row, planned, rows_of_find, rows_of_step};
 use crate::terminal::{self, Terms};
 use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;

@@ -8,4 +8,5 @@ pub mod csv;
 pub mod exhibit;
 pub mod html;
 pub mod panel;
+pub mod rows;
 pub mod terminal;

@@ -13,9 +13,9 @@ use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, FindDocument, HISTORY_FORMAT, HistoryDocument, HistoryRun,
     ProfileDocument, RunDocument, SuiteDocument,
 };
-use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::exhibit::{Exhibit, ExhibitError};
+use iogauge_report::rows::{self, Row};
 use iogauge_report::terminal::{self, Page};
 use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
@@ -269,9 +269,9 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
         let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
         let system = host.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
         rows.extend(if is_search(&stored.row) {
-            classic::rows_of_find(&read(&stored.row, &document)?, &system)
+            rows::rows_of_find(&read(&stored.row, &document)?, &system)
         } else {
-            classic::rows_of_run(&steps_of(&stored, &document)?, &system)
+            rows::rows_of_run(&steps_of(&stored, &document)?, &system)
         });
     }
     Ok(rows)

@@ -4,7 +4,8 @@ use crate::args::{ExtraArgs, TableArgs, TableFormat};
 use crate::exit::Exit;
 use crate::screen;
 use iogauge_lab::history::fio_files::FioFile;
-use iogauge_report::classic::{self, Extra, Row};
+use iogauge_report::classic::{self, Extra};
+use iogauge_report::rows::Row;
 use std::path::Path;
 
 /// Runs the command. Files that cannot be read or have no result are reported on stderr and lead to

@@ -2,7 +2,7 @@
 
 use super::rounds::counted;
 use super::{Capacity, Exhibit, Shown};
-use crate::classic::{of_all, planned};
+use crate::rows::{of_all, planned};
 use iogauge_model::Limit;
 use iogauge_model::load::Load;
 use iogauge_model::plan::Job;

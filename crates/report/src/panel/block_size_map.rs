@@ -6,8 +6,8 @@ use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
     count, latency_ns, legend,
 };
-use crate::classic::size_word;
 use crate::exhibit::{Exhibit, Total};
+use crate::rows::size_word;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const PANEL: Panel = Panel {

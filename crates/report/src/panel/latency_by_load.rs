@@ -7,8 +7,8 @@ mod parts;
 
 use super::{Figure, Panel};
 use crate::chart::{Frame, Ink, Scene, count, faint_legend, latency_ns};
-use crate::classic::FINE;
 use crate::exhibit::{Exhibit, Sample};
+use crate::rows::FINE;
 use crate::terminal::Terms;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -327,7 +327,7 @@ fn description(along: Along, loads: &[Load]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classic::Row;
+    use crate::rows::Row;
     use iogauge_model::result::BlockRange;
 
     fn sample(users: u32, each: u32, size: u64, rate_iops: Option<f64>) -> Sample {

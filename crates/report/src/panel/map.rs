@@ -5,8 +5,8 @@ use crate::chart::{
     Anchor, Hover, HoverPoint, Ink, Mark, Scene, Stroke, Text, bytes_per_sec, count, latency_ns,
     legend, short, width_of,
 };
-use crate::classic::size_word;
 use crate::exhibit::Total;
+use crate::rows::size_word;
 use crate::terminal::listed;
 use std::collections::{BTreeMap, BTreeSet};
 

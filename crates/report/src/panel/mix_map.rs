@@ -3,8 +3,8 @@
 use super::map::{Map, Side};
 use super::{Figure, Panel, listed};
 use crate::chart::{count, latency_ns};
-use crate::classic::size_word;
 use crate::exhibit::{Exhibit, Total};
+use crate::rows::size_word;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const PANEL: Panel = Panel {

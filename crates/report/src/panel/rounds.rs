@@ -5,8 +5,8 @@ use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
     count, latency_ns, legend, percent,
 };
-use crate::classic::size_word;
 use crate::exhibit::Exhibit;
+use crate::rows::size_word;
 use iogauge_model::result::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 
 pub const PANEL: Panel = Panel {

@@ -6,6 +6,7 @@ use super::names::{count, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet, cut};
 use crate::classic::{self, Extra};
+use crate::rows;
 use iogauge_model::result::{
     Cell, PlannedStep, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
     SuiteTable, Table,
@@ -229,7 +230,7 @@ fn asked(asked: &SuiteAsked) -> String {
 /// Writes the classic table, with the shares of latencies if the page is wide enough. What still does not
 /// fit is cut.
 fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
-    let rows = classic::rows_of_run(&document.as_run(), "");
+    let rows = rows::rows_of_run(&document.as_run(), "");
     let fits = |text: &String| text.lines().all(|line| line.trim_end().len() <= sheet.columns());
     let wide = classic::plain(&rows, Extra { buckets: true, percentiles: false });
     let text = Some(wide).filter(fits).unwrap_or_else(|| classic::plain(&rows, Extra::default()));

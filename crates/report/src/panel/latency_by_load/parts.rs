@@ -5,8 +5,8 @@ use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
     count, latency_ns,
 };
-use crate::classic::FINE;
 use crate::panel::hundredths;
+use crate::rows::FINE;
 use crate::terminal::Terms;
 
 /// Bounds of the shares in the background, as numbers of [`FINE`] buckets below them: 1 ms and 10 ms.

@@ -1,4 +1,4 @@
-//! Shares of I/Os by latency, folded into the columns of the table.
+//! Shares of I/Os by latency, folded into columns.
 
 use iogauge_model::Histogram;
 use iogauge_model::result::LatencyShare;
@@ -10,7 +10,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 /// Columns of the plain table: 50us 1ms 4ms 10ms 20ms 50ms .1s 1s 2s 2s+.
-pub(super) const WIDE: Bounds<10> = [
+pub(crate) const WIDE: Bounds<10> = [
     Some(50 * US),
     Some(MS),
     Some(4 * MS),
@@ -54,13 +54,13 @@ impl Fold {
     }
 
     /// Formats the percentage truncated to an integer, 0 if there is none.
-    pub(super) fn zero(self) -> String {
+    pub(crate) fn zero(self) -> String {
         // A sum of shares in hundredths that should be 23 may be 22.999999999999996.
         format!("{:.0}", (self.0 + 1e-6).floor())
     }
 
     /// Like [`Self::zero`], but blank if there is none.
-    pub(super) fn blank(self) -> String {
+    pub(crate) fn blank(self) -> String {
         if self.0 > 0.0 { self.zero() } else { String::new() }
     }
 }

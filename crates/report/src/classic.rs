@@ -4,20 +4,10 @@
 //! Figures keep the units and digits of those scripts: MB are MiB per second, latencies are milliseconds,
 //! shares are percentages truncated to integers. `docs/formats.md` gives the source of each figure.
 
-mod row;
-mod share;
-mod stored;
-
-pub(crate) use row::size_word;
-pub use row::{PERCENTS, Row, RowLatency};
-pub(crate) use share::FINE;
-pub(crate) use stored::{of_all, planned, rows_of_step};
-pub use stored::{rows_of_find, rows_of_run};
-
 use crate::csv::Rows;
+use crate::rows::{FINE, Fold, Row, WIDE};
 use ::csv::Error;
 use iogauge_model::plain_text::shown_in_line;
-use share::{Fold, WIDE};
 use std::io::Write;
 
 /// Columns of [`r_frame`], and of [`csv()`] after its first column.

@@ -1,7 +1,7 @@
 //! Rows of the documents in the history.
 
-use super::row::{PERCENTS, Row, RowLatency};
 use super::share::of_histogram;
+use super::{PERCENTS, Row, RowLatency};
 use iogauge_model::Load;
 use iogauge_model::load::{BlockSplit, Pattern, SyncMode};
 use iogauge_model::plan::Job;

@@ -1,9 +1,16 @@
-//! A row of the classic table.
+//! Measured figures as rows: one per direction of each job, and one per point of a curve. Pictures and the classic
+//! table are made from them.
 
-use super::share::{Bounds, Fold, fold};
+mod documents;
+mod share;
+
+pub(crate) use documents::{of_all, planned, rows_of_step};
+pub use documents::{rows_of_find, rows_of_run};
 use iogauge_model::result::{BlockRange, FioDirection, FioResult, LatencyShare};
+use share::fold;
+pub(crate) use share::{Bounds, FINE, Fold, WIDE};
 
-/// Percentiles of the table.
+/// Percentiles of a row.
 pub const PERCENTS: [f64; 6] = [95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// One direction of one test.
@@ -92,13 +99,13 @@ impl Row {
 
     /// Returns MiB per second, and the mean, minimum, maximum and standard deviation of the latency in
     /// milliseconds.
-    pub(super) fn speed_and_latency(&self) -> [Option<f64>; 5] {
+    pub(crate) fn speed_and_latency(&self) -> [Option<f64>; 5] {
         let ms = |of: fn(RowLatency) -> f64| self.latency.map(|latency| of(latency) / 1e6);
         let mib = self.bytes_per_sec.map(|bytes| bytes / f64::from(1 << 20));
         [mib, ms(|l| l.mean_ns), ms(|l| l.min_ns), ms(|l| l.max_ns), ms(|l| l.stddev_ns)]
     }
 
-    pub(super) fn percentiles_ms(&self) -> [Option<f64>; 6] {
+    pub(crate) fn percentiles_ms(&self) -> [Option<f64>; 6] {
         self.percentiles_ns.map(|ns| ns.map(|ns| ns as f64 / 1e6))
     }
 
@@ -118,7 +125,7 @@ fn shares(
     direction: &FioDirection,
     is_half: bool,
 ) -> (Option<Vec<LatencyShare>>, bool) {
-    let own = || super::share::of_histogram(&direction.histogram()?);
+    let own = || share::of_histogram(&direction.histogram()?);
     let all = || (!result.shares.is_empty()).then(|| result.shares.clone());
     if !is_half {
         return (all().or_else(own), false);
