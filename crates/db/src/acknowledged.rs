@@ -20,11 +20,11 @@ pub const FORMAT: &str = "iogauge.acknowledged/2";
 const FORMAT_1: &str = "iogauge.acknowledged/1";
 /// Size of the head in bytes; the slots of the workers follow.
 const HEAD_BYTES: usize = 4096;
-/// Largest number of workers.
+/// Maximum number of workers.
 pub const MOST_WORKERS: u32 = 100_000;
 /// A longer file is not a record of acknowledged transactions.
 const MOST_BYTES: u64 = HEAD_BYTES as u64 + MOST_WORKERS as u64 * 16;
-/// Largest transaction number of a worker, so that the sum over all workers can be computed.
+/// Maximum transaction number of a worker, so that the sum over all workers can be computed.
 const MOST_SEQUENCE: u64 = 1_000_000_000_000;
 
 /// Everything that determines the transactions of a run.

@@ -6,8 +6,8 @@ use iogauge_model::result::{DeviceCounters, DevicePoint};
 /// The kernel counts in sectors of this size, whatever the device's own sector size.
 const SECTOR_BYTES: u64 = 512;
 
-/// Counters of one device since it was attached. They wrap at 2³² on 32-bit kernels; the milliseconds wrap at 2³² on
-/// all kernels.
+/// Counters of one device since it was attached. They wrap at 2³² on 32-bit kernels; the milliseconds wrap at 2³²
+/// on all kernels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Reads completed.
@@ -74,9 +74,9 @@ fn parse_line(line: &str) -> Option<DiskLine<'_>> {
 }
 
 impl DiskCounters {
-    /// Returns the growth of each counter from `before` to this reading. A counter that wrapped at 2³² is corrected. A
-    /// counter that fell for another reason restarted at 0 because the device was attached again, so its new value is
-    /// the growth.
+    /// Returns the growth of each counter from `before` to this reading. A counter that wrapped at 2³² is corrected.
+    /// A counter that fell for another reason restarted at 0 because the device was attached again, so its new value
+    /// is the growth.
     #[must_use]
     pub fn growth_since(&self, before: &Self) -> Self {
         Self {

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 
-/// Smallest block read, in bytes.
+/// Minimum size of a block that is read, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 /// Minimum alignment of the read buffer. zram reports that 512 bytes suffice (`dma_alignment`), but then writes whole
 /// pages, beyond a buffer that does not begin on a page.

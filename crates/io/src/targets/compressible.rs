@@ -9,10 +9,10 @@ const PLACES: usize = 1 << 13;
 
 /// Returns the share of a block that a simple compressor would save, from 0 to 1.
 ///
-/// It is the larger of two estimates. The first is 1 − H/8, where H is the order-0 entropy of the bytes in bits (C. E.
-/// Shannon, A Mathematical Theory of Communication, 1948): what is saved by coding frequent bytes shorter. The second
-/// is the share of bytes in words of 8 that occurred earlier in the block at any offset: what is saved by references to
-/// earlier data (J. Ziv, A. Lempel, 1977). Random data of 4 KiB gives 0.006, English text about 0.45.
+/// It is the larger of two estimates. The first is 1 − H/8, where H is the order-0 entropy of the bytes in bits (C.
+/// E. Shannon, A Mathematical Theory of Communication, 1948): what is saved by coding frequent bytes shorter. The
+/// second is the share of bytes in words of 8 that occurred earlier in the block at any offset: what is saved by
+/// references to earlier data (J. Ziv, A. Lempel, 1977). Random data of 4 KiB gives 0.006, English text about 0.45.
 pub(super) fn saving(block: &[u8]) -> f64 {
     if block.is_empty() {
         return 0.0;

@@ -112,9 +112,9 @@ impl Writer for GtmWriter {
     }
 }
 
-/// Records a line `tTIMETIME…` of complete transactions. The times of each are its start, the start of its updates, the
-/// end of each update, and the end of the commit. If a transaction was restarted, the time from its start to the start
-/// of its updates is discarded work, which is added to the commit.
+/// Records a line `tTIMETIME…` of complete transactions. The times of each are its start, the start of its updates,
+/// the end of each update, and the end of the commit. If a transaction was restarted, the time from its start to the
+/// start of its updates is discarded work, which is added to the commit.
 fn note(line: &str, updates: usize, value_bytes: u64, counts: &mut WorkerCounts) -> Option<()> {
     let (times, rest) = line.strip_prefix('t')?.as_bytes().as_chunks::<TIME_DIGITS>();
     let transactions = times.chunks_exact(updates + 3);
