@@ -1,9 +1,9 @@
-//! The record of acknowledged transactions, which a check after a crash compares the database with.
+//! The record of acknowledged transactions, used to check the database after a crash.
 //!
-//! The file begins with a line of JSON, from which the subscripts of the run can be computed again.
-//! Eight bytes for each worker follow: the number of its last transaction that the database
-//! acknowledged. Each transaction is written with one system call and without a flush. The file
-//! survives a crash of this process, but not of the machine.
+//! The file begins with a line of JSON, from which the subscripts of the run can be computed again. Two numbers of
+//! eight bytes follow for each worker: its last transaction before the run, and its last transaction that the database
+//! acknowledged. Each transaction is recorded with one system call and without a flush, so the file survives a crash of
+//! this process, but not of the machine.
 
 use crate::error::DbError;
 use crate::folder::{Folder, FolderEntry};
@@ -14,17 +14,17 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Version word of the file.
+/// Format and version of the file.
 pub const FORMAT: &str = "iogauge.acknowledged/2";
-/// The previous version, whose head lacks what a crash may lose under the run's settings.
+/// The previous version, whose head does not contain what a crash may lose under the run's settings.
 const FORMAT_1: &str = "iogauge.acknowledged/1";
 /// Size of the head in bytes; the slots of the workers follow.
 const HEAD_BYTES: usize = 4096;
-/// Largest number of workers.
+/// Maximum number of workers.
 pub const MOST_WORKERS: u32 = 100_000;
 /// A longer file is not a record of acknowledged transactions.
 const MOST_BYTES: u64 = HEAD_BYTES as u64 + MOST_WORKERS as u64 * 16;
-/// Largest transaction number of a worker, so that the sum over all workers can be computed.
+/// Maximum transaction number of a worker, so that the sum over all workers can be computed.
 const MOST_SEQUENCE: u64 = 1_000_000_000_000;
 
 /// Everything that determines the transactions of a run.
@@ -45,27 +45,27 @@ pub struct RunOfWorkers {
     pub may_lose: Option<String>,
 }
 
-/// The file of a run.
+/// The record of a run.
 #[derive(Debug)]
 pub struct Acknowledged {
     path: PathBuf,
     run: RunOfWorkers,
-    /// The last transaction of each worker before the run.
+    /// Last transaction of each worker before the run.
     sequences: Vec<u64>,
     /// Open once the run has begun.
     file: OnceLock<File>,
 }
 
-/// The acknowledged transactions of a run, as they were read.
+/// The acknowledged transactions read from a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     pub run: RunOfWorkers,
-    /// For each worker the last transaction before the run, and the last acknowledged one.
+    /// For each worker, the last transaction before the run and the last acknowledged one.
     pub workers: Vec<(u64, u64)>,
 }
 
 impl Remembered {
-    /// Parses the content of a file; `None` if it is of another kind or has impossible values.
+    /// Parses the content of a file; `None` if it has another format or impossible values.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, slots) = bytes.split_at_checked(HEAD_BYTES)?;
@@ -87,8 +87,8 @@ impl Remembered {
         is_sound.then_some(Self { run, workers })
     }
 
-    /// Number of acknowledged transactions that are missing. `committed` has the last committed
-    /// transaction of each worker, from the first on.
+    /// Returns the number of acknowledged transactions that are missing. `committed` contains the last committed
+    /// transaction of each worker, in order of the workers.
     #[must_use]
     pub fn lost(&self, committed: &[u64]) -> u64 {
         let committed = committed.iter().copied().chain(std::iter::repeat(0));
@@ -99,7 +99,7 @@ impl Remembered {
             .sum()
     }
 
-    /// What a crash may lose under the run's settings. Files of the previous version do not contain it.
+    /// Returns what a crash may lose under the run's settings. Files of the previous version do not contain it.
     #[must_use]
     pub fn may_lose(&self) -> Option<Option<&str>> {
         (self.run.format == FORMAT).then_some(self.run.may_lose.as_deref())
@@ -107,7 +107,7 @@ impl Remembered {
 }
 
 impl Acknowledged {
-    /// The file of a run that has not begun; `sequences` has the last transaction of each worker before
+    /// Creates the record of a run that has not begun. `sequences` contains the last transaction of each worker before
     /// it. Writes nothing.
     #[must_use]
     pub fn new(path: &Path, run: RunOfWorkers, sequences: &[u64]) -> Self {
@@ -115,10 +115,10 @@ impl Acknowledged {
         Self { path, run, sequences, file: OnceLock::new() }
     }
 
-    /// Replaces the file of the previous run. Does nothing if the run has begun already.
+    /// Replaces the file of the previous run. Does nothing if the run has already begun.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Fails if it cannot be written.
     pub fn begin(&self) -> Result<(), DbError> {
         if self.file.get().is_some() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Acknowledged {
     /// Records that the worker's transactions up to this one are acknowledged.
     ///
     /// # Errors
-    /// If it cannot be written, or the run has not begun.
+    /// Fails if it cannot be written, or the run has not begun.
     pub fn note(&self, worker: u32, sequence: u64) -> Result<(), DbError> {
         let at = HEAD_BYTES as u64 + u64::from(worker - 1) * 16 + 8;
         let written = match self.file.get() {
@@ -157,7 +157,7 @@ impl Acknowledged {
     /// Removes the file if it exists.
     ///
     /// # Errors
-    /// If it exists and cannot be removed.
+    /// Fails if it exists and cannot be removed.
     pub fn remove(path: &Path) -> Result<(), DbError> {
         let (Some(folder), name) = place(path)? else { return Ok(()) };
         for name in [partial(&name), name] {
@@ -171,7 +171,7 @@ impl Acknowledged {
     /// Reads the acknowledged transactions of the last run; `None` if there was none.
     ///
     /// # Errors
-    /// If the file exists and is of another kind.
+    /// Fails if the file exists and has another format.
     pub fn read(path: &Path) -> Result<Option<Remembered>, DbError> {
         let (Some(folder), name) = place(path)? else { return Ok(None) };
         let Some(bytes) = folder.read(&name, MOST_BYTES)? else { return Ok(None) };
@@ -185,7 +185,7 @@ impl Acknowledged {
     }
 }
 
-/// The folder of a file, if it exists, and the file's name in it.
+/// Returns the folder of a file, if it exists, and the file's name in it.
 fn place(path: &Path) -> Result<(Option<Folder>, String), DbError> {
     let name = path.file_name().and_then(|name| name.to_str());
     let (Some(folder), Some(name)) = (path.parent(), name) else {
@@ -198,7 +198,7 @@ fn failed(path: &Path, error: &std::io::Error) -> DbError {
     crate::directory::fault(path, error)
 }
 
-/// Temporary path of the next run's file, before it replaces the previous one.
+/// Returns the temporary name of a new file, before it replaces the previous one.
 fn partial(name: &str) -> String {
     format!("{name}.new")
 }
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(Acknowledged::read(&path).unwrap(), None);
         file.begin().unwrap();
         file.note(2, 12).unwrap();
-        // Once is enough.
+        // The second call has no effect.
         file.begin().unwrap();
         let remembered = Acknowledged::read(&path).unwrap().unwrap();
         assert_eq!(remembered, Remembered { run, workers: vec![(0, 0), (9, 12)] });

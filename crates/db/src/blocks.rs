@@ -1,5 +1,4 @@
-//! Reads of random blocks of a database: directly from its files, without its cache, or through its
-//! server.
+//! Reads random blocks of a database: directly from its files, bypassing its cache, or through its server.
 
 use crate::error::DbError;
 use rand_core::Rng;
@@ -8,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-/// Alignment of reads, in bytes: no device has larger logical blocks.
+/// Alignment of reads, in bytes. No device has larger logical blocks.
 const ALIGNMENT: usize = 4096;
 
 /// The source of blocks.
@@ -34,34 +33,34 @@ impl std::fmt::Debug for Blocks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockFile {
     pub path: PathBuf,
-    /// Offset of its first block in bytes, a multiple of 512.
+    /// Offset of its first block, in bytes; a multiple of 512.
     pub base_bytes: u64,
-    /// Number of its blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
 /// A server that reads single blocks.
 pub trait BlockServer: Send + Sync {
-    /// Bytes of a block.
+    /// Returns the block size in bytes.
     fn block_bytes(&self) -> u64;
     /// Connects one worker, in the worker's thread.
     ///
     /// # Errors
-    /// If no connection can be made.
+    /// Fails if no connection can be made.
     fn connect(&self) -> Result<Box<dyn BlockReader>, DbError>;
 }
 
 /// Reads random blocks for one worker.
 pub trait BlockReader: Send {
-    /// Reads one block, chosen by a random number; true if the database reports a cache hit.
+    /// Reads one block, selected by a random number. Returns true if the database reports a cache hit.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails if it cannot be read.
     fn read(&mut self, random: u64) -> Result<bool, DbError>;
 }
 
 impl Blocks {
-    /// Bytes of a block.
+    /// Returns the block size in bytes.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         match self {
@@ -70,16 +69,16 @@ impl Blocks {
         }
     }
 
-    /// True if reads bypass the caches of the database and of the system.
+    /// Returns true if reads bypass the caches of the database and the system.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         matches!(self, Self::Direct(..))
     }
 
-    /// Makes the reader of one worker, in the worker's thread.
+    /// Creates the reader of one worker, in the worker's thread.
     ///
     /// # Errors
-    /// If a file cannot be opened, or there is no block.
+    /// Fails if a file cannot be opened, or there is no block.
     pub fn reader(&self) -> Result<Box<dyn BlockReader>, DbError> {
         match self {
             Self::Direct(files, block_bytes) => {
@@ -93,8 +92,7 @@ impl Blocks {
 /// Reads files without the page cache.
 #[derive(Debug)]
 struct DirectReader {
-    /// Open file, offset of its first block, and number of blocks up to its end, including the files
-    /// before.
+    /// Open file, path, offset of its first block, and number of blocks up to its end, including all previous files.
     files: Vec<(File, PathBuf, u64, u64)>,
     buffer: Vec<u8>,
     /// Offset of the aligned part of the buffer.
@@ -104,7 +102,7 @@ struct DirectReader {
 
 impl DirectReader {
     fn open(files: &[BlockFile], block_bytes: u64) -> Result<Self, DbError> {
-        // Opening a pipe planted in place of the file would block.
+        // Opening a FIFO planted in place of the file would block.
         let flags = rustix::fs::OFlags::DIRECT | rustix::fs::OFlags::NONBLOCK;
         let flags = flags.bits() as i32;
         let (mut open, mut end) = (Vec::new(), 0);
@@ -129,7 +127,7 @@ fn fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
 }
 
 fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
-    // The value is documented in open(2).
+    // open(2) documents this value for file systems without direct I/O.
     if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) {
         return DbError::Failed(format!(
             "{}: its file system has no direct I/O; hint: use a directory on a disk",
@@ -141,7 +139,7 @@ fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
 
 impl BlockReader for DirectReader {
     fn read(&mut self, random: u64) -> Result<bool, DbError> {
-        // At least one file exists, and its end is above 0.
+        // There is at least one file, and its end is above 0.
         let blocks = self.files.last().map_or(1, |(.., end)| *end);
         let block = below(random, blocks);
         let index = self.files.partition_point(|(.., end)| *end <= block);
@@ -154,13 +152,13 @@ impl BlockReader for DirectReader {
     }
 }
 
-/// Maps a random number of 64 bits evenly to a number below `bound`.
+/// Maps a random number of 64 bits uniformly to a number below `bound`.
 #[must_use]
 pub fn below(random: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
-/// The stream of random numbers for a worker's reads.
+/// Returns the stream of random numbers for a worker's reads.
 pub fn randoms(seed: u64, worker: u32) -> impl FnMut() -> u64 {
     use rand_core::SeedableRng;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (u64::from(worker) << 32));

@@ -1,9 +1,9 @@
-//! A database in a directory of its own, whose library and programs can write only there.
+//! A database in a directory of its own, whose library and programs can only write there.
 //!
-//! Libraries and programs open their files by name, and anyone who can write to the directory can place
-//! a link under any name at any time. So every operation runs on a thread that the kernel confines to
-//! the directory. Threads and programs that it starts inherit the confinement. Only this module creates
-//! and removes files outside the directory.
+//! Libraries and programs open their files by name, and anyone who can write to the directory can place a symbolic link
+//! under any name at any time. So every operation runs on a thread that the kernel confines to the directory. Threads
+//! and programs that it starts inherit the confinement. Only this module creates and removes files outside the
+//! directory.
 
 use crate::backend::{
     About, Activity, Counts, Cycle, Database, FillPlace, Global, Purged, RunPlan, Size, WorkerPlan,
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 pub(crate) struct ConfinedDatabase<D> {
     database: D,
     directory: Directory,
-    /// Size in bytes of the blocks that setup makes.
+    /// Size of the blocks that setup creates, in bytes.
     block_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ impl<D: Database> ConfinedDatabase<D> {
         ))
     }
 
-    /// The permission to write: everything in the directory, if it exists.
+    /// Returns the permission to write: everything in the directory, if it exists.
     fn domain(&self) -> Result<Domain, DbError> {
         match self.directory.open()? {
             Some(folder) => Domain::reading().directory(&folder).map_err(|e| self.failed(&e)),
@@ -136,7 +136,7 @@ impl<D: Database> Database for ConfinedDatabase<D> {
     fn purge(&self) -> Result<Purged, DbError> {
         self.directory.note_made()?;
         let purged = self.run(D::purge)?;
-        // A confined thread cannot remove the directory itself, whose entry is in the parent.
+        // A confined thread cannot remove the directory itself, because its entry is in the parent.
         self.directory.remove_made();
         Ok(purged)
     }
@@ -144,7 +144,7 @@ impl<D: Database> Database for ConfinedDatabase<D> {
 
 /// A run whose threads are confined.
 struct ConfinedRun {
-    /// `None` only while it is dropped.
+    /// `None` only while being dropped.
     activity: Option<Box<dyn Activity>>,
     domain: Domain,
     path: PathBuf,
@@ -214,7 +214,7 @@ mod tests {
     use iogauge_io::confine::{Protection, protection};
     use std::path::Path;
 
-    /// A library that opens its files by name and follows links.
+    /// A library that opens its files by name and follows symbolic links.
     #[derive(Debug)]
     struct Careless {
         directory: Directory,
@@ -247,7 +247,7 @@ mod tests {
         }
         fn create_global(&self, _: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
             progress.done(1, 1)?;
-            // A thread that it starts is held as well.
+            // Threads that it starts are confined as well.
             std::thread::scope(|scope| scope.spawn(|| self.write()).join().unwrap())
         }
         fn walk(
@@ -255,7 +255,7 @@ mod tests {
             _: u32,
             _: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
         ) -> Result<(), DbError> {
-            // So is a program.
+            // So are programs.
             let planted = self.directory.join("planted");
             let script = format!("echo overwritten > '{}'", planted.display());
             let done = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -323,7 +323,7 @@ mod tests {
         std::fs::write(&canary, "precious").unwrap();
         let harmless = || std::fs::read(&canary).unwrap() == b"precious";
         let careless = Careless { directory: directory.clone() };
-        // Held to the directory from outside, as the backends are when they are opened.
+        // Confined to the directory from outside, as the backends are when they are opened.
         let database = ConfinedDatabase::new(careless, directory.clone(), 8192);
         let (mut tell, stop) = (|_, _| {}, std::sync::atomic::AtomicBool::new(false));
         let progress = &mut Progress::new(&mut tell, &stop);
@@ -357,7 +357,7 @@ mod tests {
         refused(run.drain(), "drain");
         drop(run);
         assert!(harmless());
-        // What is its own it may write.
+        // It can write its own files.
         assert_eq!(std::fs::read(directory.join("own")).unwrap(), b"overwritten");
         drop(directory);
         std::mem::forget(database);

@@ -15,20 +15,21 @@ pub struct WorkerCounts {
     pub updates: Histogram,
     /// Bytes of the values written.
     pub update_bytes: u64,
-    /// Latencies of commits; each one acknowledges a transaction.
+    /// Latencies of commits. Each commit acknowledges a transaction.
     pub commits: Histogram,
-    /// Transactions of reads that are done.
+    /// Completed transactions of reads.
     pub read_transactions: u64,
     /// Reads, updates and commits that failed.
     pub errors: u64,
-    /// Time in the database without hang time, in nanoseconds.
+    /// Time spent in the database, without hang time, in nanoseconds.
     pub busy_ns: u64,
     /// Time that the counts cover, by the worker's own clock, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
 impl Default for WorkerCounts {
-    /// Counts without memory for unused histograms: a worker starts new ones whenever it publishes.
+    /// Creates counts that use no memory for unused histograms, because a worker starts new ones each time it
+    /// publishes.
     fn default() -> Self {
         Self {
             reads: Histogram::empty(),
@@ -59,7 +60,7 @@ impl WorkerCounts {
         self.updates_of(ns, 1, bytes);
     }
 
-    /// Records `n` updates of equal latency, of `bytes` bytes in all.
+    /// Records `n` updates of equal latency, with `bytes` bytes in total.
     pub fn updates_of(&mut self, ns: u64, n: u64, bytes: u64) {
         self.updates.record_n(ns, n);
         self.update_bytes += bytes;
@@ -91,17 +92,17 @@ impl WorkerCounts {
         self.elapsed_ns += other.elapsed_ns;
     }
 
-    /// Completed reads and updates.
+    /// Returns the number of completed reads and updates.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.reads.count() + self.updates.count()
     }
 }
 
-/// Number and summed latency of operations of one kind.
+/// Number and total latency of operations of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Operations.
+    /// Number of operations.
     pub count: u64,
     /// Sum of their latencies, in nanoseconds.
     pub latency_ns: u128,
@@ -113,14 +114,14 @@ impl Sum {
         self.latency_ns += latencies.sum_ns();
     }
 
-    /// Mean latency, in nanoseconds; 0 without any operation.
+    /// Returns the mean latency, in nanoseconds; 0 if there are no operations.
     #[must_use]
     pub fn latency_ns_mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.latency_ns as f64 / self.count as f64 }
     }
 }
 
-/// Sums of [`WorkerCounts`], kept for each worker over a run, without histograms.
+/// Sums of [`WorkerCounts`] without histograms, kept for each worker over a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Block reads.
@@ -131,9 +132,9 @@ pub struct Sums {
     pub updates: Sum,
     /// Commits.
     pub commits: Sum,
-    /// Transactions of reads that are done.
+    /// Completed transactions of reads.
     pub read_transactions: u64,
-    /// Time the counts cover, by the worker's own clock, in nanoseconds.
+    /// Time that the counts cover, by the worker's own clock, in nanoseconds.
     pub elapsed_ns: u64,
 }
 

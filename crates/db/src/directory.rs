@@ -1,8 +1,8 @@
-//! A database in a directory of its own: the folder, the marker which shows that iogauge made it, the
-//! lock against a second run, and the removal of all of it.
+//! A database in a directory of its own: the folder, the marker that shows that iogauge made it, the lock against a
+//! second run, and the removal of everything.
 //!
-//! `sqlite:DIR` with the name RAN is the folder `DIR/RAN`. In it are `iogauge.json` (the marker), `lock`,
-//! `acknowledged`, and files of the backend.
+//! `sqlite:DIR` with the name RAN is the folder `DIR/RAN`. It contains `iogauge.json` (the marker), `lock`,
+//! `acknowledged`, and the backend's files.
 
 use crate::backend::Purged;
 use crate::error::DbError;
@@ -24,7 +24,7 @@ const LOCK: &str = "lock";
 const ACKNOWLEDGED: &str = "acknowledged";
 /// Temporary names of the marker and of the record of acknowledged transactions.
 const PARTIAL: [&str; 2] = ["iogauge.new", "acknowledged.new"];
-/// Largest size of a marker, which has room for a hundred thousand globals.
+/// Maximum size of a marker, which is enough for 100,000 globals.
 const MOST_MARKER_BYTES: u64 = 16 << 20;
 
 /// The lock of a folder.
@@ -33,9 +33,8 @@ pub struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a process that was forked in the meantime, and has not
-        // reached its exec, has it open too. If unlocking fails, the lock ends with the last of these
-        // processes.
+        // Closing the file is not enough: a process that was forked meanwhile, and has not yet called exec, also has it
+        // open. If unlocking fails, the lock ends with the last of these processes.
         let _ = self.0.unlock();
     }
 }
@@ -46,16 +45,16 @@ pub struct Directory {
     backend: &'static str,
     parent: PathBuf,
     folder: PathBuf,
-    /// The arguments with which a command finds it.
+    /// The arguments with which a command finds this database.
     typed: String,
-    /// The marker of a folder that was made for a setup which has not started yet.
+    /// The marker of a folder that was created for a setup which has not started yet.
     made: Arc<Mutex<Option<Marker>>>,
-    /// True if setup made the parent directory: needed to remove the folder after its marker is gone.
+    /// True if setup created the parent directory. Needed to remove the folder after its marker is gone.
     made_parent: Arc<AtomicBool>,
 }
 
 impl Directory {
-    /// The folder of a URL. Writes nothing.
+    /// Returns the folder of a URL. Writes nothing.
     #[must_use]
     pub fn of(url: &DbUrl, backend: &'static str) -> Self {
         let parent = PathBuf::from(&url.place);
@@ -74,19 +73,19 @@ impl Directory {
         &self.folder
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in it.
     #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Path of the record of acknowledged transactions.
+    /// Returns the path of the record of acknowledged transactions.
     #[must_use]
     pub fn acknowledged(&self) -> PathBuf {
         self.folder.join(ACKNOWLEDGED)
     }
 
-    /// Makes the folder as [`Self::make`] does, for a setup that is confined to it.
+    /// Creates the folder like [`Self::make`], for a setup that is confined to it.
     ///
     /// # Errors
     /// As [`Self::make`].
@@ -97,8 +96,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Remembers what [`Self::remove_made`] needs from the marker of a database that is about to be
-    /// removed.
+    /// Stores what [`Self::remove_made`] needs from the marker of a database that is about to be removed.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -108,20 +106,18 @@ impl Directory {
         Ok(())
     }
 
-    /// Removes the folder, and its parent directory if setup made that. Directories that are not empty
-    /// stay.
+    /// Removes the folder, and its parent directory if setup created it. Directories that are not empty are kept.
     pub fn remove_made(&self) {
-        // The purge has reported the files that are left.
+        // The purge has reported the remaining files.
         if std::fs::remove_dir(&self.folder).is_ok() && self.made_parent.load(Ordering::Relaxed) {
             let _ = std::fs::remove_dir(&self.parent);
         }
     }
 
-    /// Makes the folder with a marker of an incomplete setup. For a prepared folder it returns the
-    /// existing marker.
+    /// Creates the folder with the marker of an incomplete setup. For a prepared folder, returns the existing marker.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where there is something already, [`DbError::ReadOnly`], [`DbError::Full`].
+    /// Returns [`DbError::Foreign`] if something already exists there, [`DbError::ReadOnly`], or [`DbError::Full`].
     pub fn make(&self, block_bytes: u64) -> Result<Marker, DbError> {
         if let Some(marker) = self.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(marker);
@@ -159,10 +155,10 @@ impl Directory {
         Folder::open(&self.folder)
     }
 
-    /// Opens the folder, which has to exist.
+    /// Opens the folder, which must exist.
     ///
     /// # Errors
-    /// [`DbError::Missing`]; as [`Folder::open`].
+    /// Returns [`DbError::Missing`] if it does not. Otherwise as [`Folder::open`].
     pub fn there(&self) -> Result<Folder, DbError> {
         self.open()?.ok_or_else(|| self.missing())
     }
@@ -175,7 +171,7 @@ impl Directory {
         ))
     }
 
-    /// The reason why setup cannot use the folder.
+    /// Returns the reason why setup cannot use the folder.
     fn occupied(&self) -> Result<DbError, DbError> {
         let path = self.folder.display();
         let reason = match self.read() {
@@ -201,10 +197,10 @@ impl Directory {
         Ok(DbError::Foreign(reason))
     }
 
-    /// Reads the marker, also that of an interrupted setup; `None` if there is none.
+    /// Reads the marker, even that of an interrupted setup; `None` if there is none.
     ///
     /// # Errors
-    /// Where it cannot be read or is none of these.
+    /// Fails if it cannot be read, or is not a marker of this backend.
     pub fn read(&self) -> Result<Option<Marker>, DbError> {
         let Some(folder) = self.open()? else { return Ok(None) };
         let Some(bytes) = folder.read(MARKER, MOST_MARKER_BYTES)? else { return Ok(None) };
@@ -231,7 +227,7 @@ impl Directory {
     /// Reads the marker of a complete database.
     ///
     /// # Errors
-    /// [`DbError::Missing`] if setup has not made one, or was interrupted.
+    /// Returns [`DbError::Missing`] if setup has not created one, or was interrupted.
     pub fn marker(&self) -> Result<Marker, DbError> {
         let path = self.folder.display();
         match self.read()? {
@@ -247,7 +243,7 @@ impl Directory {
     /// Writes the marker atomically.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Fails if it cannot be written.
     pub fn write(&self, marker: &Marker) -> Result<(), DbError> {
         let path = self.join(MARKER);
         let text =
@@ -258,16 +254,15 @@ impl Directory {
     /// Locks the folder for a run.
     ///
     /// # Errors
-    /// [`DbError::Busy`] if another process has locked it.
+    /// Returns [`DbError::Busy`] if another process has locked it.
     pub fn lock(&self) -> Result<Lock, DbError> {
         self.take(self.there()?.open_or_create(LOCK)?)
     }
 
-    /// Locks the folder for a check, which may have no permission to write. Waits a moment for the
-    /// processes of a killed run.
+    /// Locks the folder for a check, which may lack write permission. Waits a moment for the processes of a killed run.
     ///
     /// # Errors
-    /// [`DbError::Missing`] where there is no database, [`DbError::Busy`] where somebody else has it.
+    /// Returns [`DbError::Missing`] if there is no database, or [`DbError::Busy`] if another process has locked it.
     pub fn hold(&self) -> Result<Lock, DbError> {
         self.marker()?;
         // A killed process keeps the lock until the system has released all its resources.
@@ -293,14 +288,13 @@ impl Directory {
         }
     }
 
-    /// Removes what iogauge made: its own files, and those for which `is_ours` returns true. It is
-    /// called with the folder, the name of a regular file and the file, in descending order of names,
-    /// so that `global1.db-wal` comes before `global1.db`. Links and everything else that is not a
-    /// regular file stay. The folder is removed if it is empty then, and its parent directory if setup
-    /// made that.
+    /// Removes what iogauge made: its own files, and those for which `is_ours` returns true. `is_ours` is called with
+    /// the folder, the name of a regular file and the file, in descending order of names, so that `global1.db-wal`
+    /// comes before `global1.db`. Symbolic links and everything else that is not a regular file are kept. Then removes
+    /// the folder if it is empty, and its parent directory if setup created it.
     ///
     /// # Errors
-    /// [`DbError::Missing`] if there is no marker, [`DbError::Busy`] if a run has locked it.
+    /// Returns [`DbError::Missing`] if there is no marker, or [`DbError::Busy`] if a run has locked it.
     pub fn purge(&self, is_ours: impl Fn(&Folder, &str, &File) -> bool) -> Result<Purged, DbError> {
         let Some(marker) = self.read()? else { return self.marker().map(|_| Purged::default()) };
         let lock = self.lock()?;
@@ -309,7 +303,7 @@ impl Directory {
         for name in folder.names()?.into_iter().rev() {
             let own = name == ACKNOWLEDGED || PARTIAL.contains(&&*name);
             match folder.find(&name)? {
-                // While these exist, another purge can finish an incomplete one.
+                // While these exist, another purge can complete an incomplete one.
                 FolderEntry::File(_) if [MARKER, LOCK].contains(&&*name) => {}
                 FolderEntry::File(file) if own || is_ours(&folder, &name, &file) => {
                     purged.freed_bytes += folder.remove(&name, &file)?;
@@ -333,7 +327,7 @@ impl Directory {
     }
 }
 
-/// Size on the disk of a file, or of everything in a folder, in bytes; 0 if it does not exist.
+/// Returns the size on disk of a file, or of everything in a folder, in bytes; 0 if it does not exist.
 #[must_use]
 pub fn disk_bytes(path: &Path) -> u64 {
     let Ok(about) = std::fs::symlink_metadata(path) else { return 0 };
@@ -344,14 +338,14 @@ pub fn disk_bytes(path: &Path) -> u64 {
     entries.map(|entry| disk_bytes(&entry.path())).sum()
 }
 
-/// A new unique identifier.
+/// Returns a new unique identifier.
 fn identity(folder: &Folder) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let inode = rustix::fs::fstat(folder).map_or(0, |about| about.st_ino);
     format!("{:x}-{inode:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
-/// Converts an error of the system about a path.
+/// Converts a system error concerning a path.
 #[must_use]
 pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
     let text = format!("{}: {}", path.display(), system_words(error));
@@ -366,7 +360,7 @@ pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
     }
 }
 
-/// The error of a thread that cannot be started.
+/// Returns the error for a thread that cannot be started.
 #[must_use]
 pub fn no_thread(error: &std::io::Error) -> DbError {
     DbError::Failed(format!(
@@ -375,7 +369,7 @@ pub fn no_thread(error: &std::io::Error) -> DbError {
     ))
 }
 
-/// The text of a system error, without its number.
+/// Returns the text of a system error, without its number.
 #[must_use]
 pub fn system_words(error: &std::io::Error) -> String {
     use rustix::io::Errno;

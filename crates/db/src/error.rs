@@ -1,13 +1,12 @@
 //! Errors of databases.
 
-/// An error. Its message is one line with the fact, the location and a hint, and never contains a
-/// password.
+/// An error. Its message is one line with the fact, the location and a hint. It never contains a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DbError {
     /// Wrong usage.
     #[error("{0}")]
     Usage(String),
-    /// The database's programs or libraries are not on this machine, or not built in.
+    /// The database's programs or libraries are not installed, or not built in.
     #[error("{0}")]
     Absent(String),
     /// No server answers.
@@ -16,10 +15,10 @@ pub enum DbError {
     /// The server refused the user or password.
     #[error("{0}")]
     Denied(String),
-    /// The database does not exist; setup makes it.
+    /// The database does not exist. Setup creates it.
     #[error("{0}")]
     Missing(String),
-    /// Something that iogauge did not make exists where the database should be.
+    /// Something that iogauge did not make exists in the place of the database.
     #[error("{0}")]
     Foreign(String),
     /// Another run uses the database.
@@ -45,13 +44,13 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// True for wrong usage (exit code 2).
+    /// Returns true for wrong usage (exit code 2).
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_) | Self::Absent(_) | Self::Missing(_))
     }
 
-    /// True for a refusal by a guard (exit code 3).
+    /// Returns true for a refusal by a guard (exit code 3).
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Foreign(_) | Self::Busy(_) | Self::NoRoom(_) | Self::ReadOnly(_))

@@ -4,30 +4,30 @@ use crate::error::DbError;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// Longest wait for sessions and processes that a killed run left behind. They end on their own.
+/// Maximum wait for sessions and processes that a killed run left behind. They end on their own.
 const LEAVING: Duration = Duration::from_secs(2);
-/// Time between two attempts.
+/// Interval between attempts.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Keeps runs off a database until it is dropped.
+/// Excludes runs from a database until it is dropped.
 #[derive(Debug)]
 pub struct ExclusiveLock {
     _taken: Box<dyn Debug + Send>,
 }
 
 impl ExclusiveLock {
-    /// Wraps the backend's lock, which is released when this is dropped.
+    /// Wraps the backend's lock, which is released when this value is dropped.
     #[must_use]
     pub fn new(taken: impl Debug + Send + 'static) -> Self {
         Self { _taken: Box::new(taken) }
     }
 }
 
-/// Retries for two seconds if another process has the database, or if locking fails: a database whose
-/// last process is leaving may report any error (GT.M: DBFILERR).
+/// Retries for two seconds if another process has the database, or if locking fails. A database whose last process is
+/// just leaving may report any error (GT.M: DBFILERR).
 ///
 /// # Errors
-/// The error of the last attempt. Errors that waiting cannot change are returned at once.
+/// Returns the error of the last attempt. Errors that waiting cannot change are returned at once.
 pub(crate) fn retry_until_free<T>(
     mut take: impl FnMut() -> Result<T, DbError>,
 ) -> Result<T, DbError> {

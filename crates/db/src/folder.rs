@@ -1,5 +1,5 @@
-//! A folder that is used through its descriptor: names are looked up in it, links are never followed,
-//! and exactly the file that was examined is removed.
+//! A folder accessed through its descriptor. Names are looked up in it, symbolic links are never followed, and only the
+//! file that was examined is removed.
 
 use crate::directory::fault;
 use crate::error::DbError;
@@ -10,13 +10,13 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Flags for a file that is examined. Opening must not block: somebody may have planted a pipe.
+/// Flags for a file that is examined. Opening must not block on a FIFO that somebody has planted.
 const LOOK: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 /// Permissions of a new file, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
-/// A folder with its open descriptor.
+/// An open folder.
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
@@ -30,24 +30,24 @@ pub enum FolderEntry {
     Nothing,
     /// A regular file, open for reading.
     File(File),
-    /// A folder, not a link to one.
+    /// A folder; not a symbolic link to one.
     Folder(Folder),
-    /// Anything else: a link, a pipe, a device, a socket, or a file that cannot be opened.
+    /// Anything else: a symbolic link, a FIFO, a device, a socket, or a file that cannot be opened.
     Other,
 }
 
 impl Folder {
-    /// Opens a folder; `None` if it does not exist. Links in its parents are followed; the folder
-    /// itself must not be a link.
+    /// Opens a folder; `None` if it does not exist. Symbolic links in its parents are followed, but the folder itself
+    /// must not be one.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] if the path is a link or no folder; errors of the system.
+    /// Returns [`DbError::Foreign`] if the path is a symbolic link or not a folder, or errors of the system.
     pub fn open(path: &Path) -> Result<Option<Self>, DbError> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
             Err(Errno::NOENT) => Ok(None),
-            // A parent that is a file contains nothing.
+            // A parent is a file, so nothing exists below it.
             Err(Errno::NOTDIR | Errno::LOOP) => match path.symlink_metadata() {
                 Ok(_) => Err(DbError::Foreign(format!(
                     "{}: it is a link or a file, and no folder that iogauge made; hint: use another \
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Its path, for error messages.
+    /// Returns its path, for error messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -74,10 +74,10 @@ impl Folder {
         fault(&self.place(name), &errno.into())
     }
 
-    /// Names of everything in it, sorted. Names that are not UTF-8 are converted lossily.
+    /// Returns all names in it, sorted. Names that are not UTF-8 are converted lossily.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// Fails if they cannot be read.
     pub fn names(&self) -> Result<Vec<String>, DbError> {
         let listed = || -> rustix::io::Result<Vec<String>> {
             let mut names = Vec::new();
@@ -99,7 +99,7 @@ impl Folder {
     /// # Errors
     /// Errors of the system.
     pub fn find(&self, name: &str) -> Result<FolderEntry, DbError> {
-        // Before it is opened: opening a device can have effects.
+        // Checked before opening, because opening a device may have side effects.
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(FolderEntry::Nothing),
             Err(errno) => return Err(self.fault(name, errno)),
@@ -122,11 +122,11 @@ impl Folder {
         })
     }
 
-    /// The content of a regular file of at most `most_bytes` bytes; `None` if the name does not exist.
+    /// Returns the content of a regular file of at most `most_bytes` bytes; `None` if the name does not exist.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] if it is not a regular file, [`DbError::Failed`] if it is longer; errors of
-    /// the system.
+    /// Returns [`DbError::Foreign`] if it is not a regular file, [`DbError::Failed`] if it is longer, or errors of the
+    /// system.
     pub fn read(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, DbError> {
         let file = match self.find(name)? {
             FolderEntry::Nothing => return Ok(None),
@@ -145,18 +145,18 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Checks that every name that belongs to iogauge refers to a regular file with one link: database
-    /// engines open their files by name and follow links. The files are not opened, because closing one
-    /// would release the locks that SQLite has on it in this process (POSIX, `fcntl`).
+    /// Checks that every name that belongs to iogauge is a regular file with one link. Database engines open their
+    /// files by name and follow links. The files are not opened, because closing one would release the locks that
+    /// SQLite holds on it in this process (POSIX, `fcntl`).
     ///
     /// # Errors
-    /// [`DbError::Foreign`] with the first other file; if the folder cannot be read.
+    /// Returns [`DbError::Foreign`] for the first name that is not. Also fails if the folder cannot be read.
     pub fn check_files(&self, is_ours: impl Fn(&str) -> bool) -> Result<(), DbError> {
         for name in self.names()?.into_iter().filter(|name| is_ours(name)) {
             match statat(&self.fd, &*name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(about) if is_own(&about) => {}
                 Ok(_) => return Err(self.foreign(&name)),
-                // A log was restarted or a table was compacted in the meantime.
+                // A log was restarted or a table compacted meanwhile.
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(self.fault(&name, errno)),
             }
@@ -164,7 +164,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The error of a name that refers to something iogauge would not have made.
+    /// Returns the error for a name that refers to something iogauge would not have made.
     #[must_use]
     pub fn foreign(&self, name: &str) -> DbError {
         DbError::Foreign(format!(
@@ -176,7 +176,7 @@ impl Folder {
     /// Creates a file for reading and writing.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] if the name exists already; errors of the system.
+    /// Returns [`DbError::Foreign`] if the name already exists, or errors of the system.
     pub fn create(&self, name: &str) -> Result<File, DbError> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -187,10 +187,10 @@ impl Folder {
         }
     }
 
-    /// Opens a regular file for writing without truncating it; creates it if it does not exist.
+    /// Opens a regular file for writing without truncating it. Creates it if it does not exist.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] if it is not a regular file; errors of the system.
+    /// Returns [`DbError::Foreign`] if it is not a regular file, or errors of the system.
     pub fn open_or_create(&self, name: &str) -> Result<File, DbError> {
         let flags = OFlags::RDWR
             | OFlags::CREATE
@@ -198,7 +198,7 @@ impl Folder {
             | OFlags::NONBLOCK
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
-        // A device must not be opened for writing, not even to examine it.
+        // A device must not be opened for writing, even to examine it.
         if matches!(self.find(name), Ok(FolderEntry::Other | FolderEntry::Folder(_))) {
             return Err(self.foreign(name));
         }
@@ -211,11 +211,11 @@ impl Folder {
         if is_own(&about) { Ok(File::from(fd)) } else { Err(self.foreign(name)) }
     }
 
-    /// Creates or replaces a regular file with this content, atomically, and returns the file.
-    /// `partial` is its temporary name; a file that a killed process left there is removed first.
+    /// Creates or replaces a regular file with this content, atomically, and returns the file. `partial` is its
+    /// temporary name. A file left there by a killed process is removed first.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] if either name is not a regular file; errors of the system.
+    /// Returns [`DbError::Foreign`] if either name is not a regular file, or errors of the system.
     pub fn replace(
         &self,
         name: &str,
@@ -238,18 +238,18 @@ impl Folder {
         let renamed =
             written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, partial, &self.fd, name)?));
         if let Err(error) = renamed {
-            // The first error is the one to report.
+            // Report the first error.
             let _ = self.remove(partial, &file);
             return Err(fault(&self.place(name), &error));
         }
         Ok(file)
     }
 
-    /// Removes a name if it refers to this open file. Returns the size on the disk that the file had in
-    /// bytes; 0 if the name refers to another file by then, which stays.
+    /// Removes a name if it refers to this open file. Returns the file's size on disk in bytes, or 0 if the name refers
+    /// to another file, which is kept.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Returns errors of the system.
     pub fn remove(&self, name: &str, file: impl AsFd) -> Result<u64, DbError> {
         let failed = |errno| self.fault(name, errno);
         let looked_at = fstat(file).map_err(failed)?;
@@ -264,7 +264,7 @@ impl Folder {
         Ok((looked_at.st_blocks as u64).saturating_mul(512))
     }
 
-    /// Removes an empty folder in it; false if it is not empty or not a folder.
+    /// Removes an empty folder in it. Returns false if it is not empty or not a folder.
     pub fn remove_empty(&self, name: &str) -> bool {
         unlinkat(&self.fd, name, AtFlags::REMOVEDIR).is_ok()
     }
@@ -272,7 +272,7 @@ impl Folder {
     /// Creates a folder in it, or opens the existing one.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] if the name is not a folder; errors of the system.
+    /// Returns [`DbError::Foreign`] if the name is not a folder, or errors of the system.
     pub fn subfolder(&self, name: &str) -> Result<Self, DbError> {
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -291,7 +291,7 @@ impl AsFd for Folder {
     }
 }
 
-/// True for a regular file with one link: a second name would belong to a file of somebody else.
+/// Returns true for a regular file with one link. With a second name it would be somebody else's file.
 fn is_own(about: &Stat) -> bool {
     FileType::from_raw_mode(about.st_mode) == FileType::RegularFile && about.st_nlink == 1
 }
@@ -357,7 +357,7 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_and_read_up_to_a_bound() {
         let dir = tempfile::tempdir().unwrap();
         let folder = folder(&dir);
-        // A process that was killed left it.
+        // A killed process has left this file.
         std::fs::write(dir.path().join("new"), "half").unwrap();
         for content in [&b"one"[..], b"two"] {
             folder.replace("file", "new", content, true).unwrap();

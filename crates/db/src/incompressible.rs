@@ -1,4 +1,4 @@
-//! Text that does not compress, for data that is never compared.
+//! Incompressible text, for data that is never compared.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,17 +9,17 @@ pub struct IncompressibleText {
     random: Xoshiro256PlusPlus,
 }
 
-/// Six bits for each letter: a compressor can save a quarter at most.
+/// Six bits per letter: a compressor can save at most a quarter.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl IncompressibleText {
-    /// Rows that follow from a seed.
+    /// Creates a generator with a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// Fills a row of bytes that are text.
+    /// Fills a row with text.
     pub fn text(&mut self, row: &mut [u8]) {
         for chunk in row.chunks_mut(8) {
             let mut bits = self.random.next_u64();
@@ -30,7 +30,7 @@ impl IncompressibleText {
         }
     }
 
-    /// Fills a row of any bytes.
+    /// Fills a row with arbitrary bytes.
     pub fn bytes(&mut self, row: &mut [u8]) {
         self.random.fill_bytes(row);
     }

@@ -1,9 +1,8 @@
-//! The database data plane: backends, and the worker that does transactions on them.
+//! The database data plane: backends, and the worker that executes transactions on them.
 //!
-//! A database holds numbered globals, each a tree of numbered subscripts. Workers update random
-//! subscripts of a global of their own, a transaction at a time, or read random blocks of the whole
-//! database. [`backend`] has one file or folder for each kind of database; everything else is the same
-//! for all of them.
+//! A database contains numbered globals, each a tree of numbered subscripts. Workers update random subscripts of a
+//! global of their own, one transaction at a time, or read random blocks of the whole database. [`backend`] contains
+//! one file or folder for each kind of database. Everything else is common to all of them.
 
 pub mod acknowledged;
 pub mod backend;

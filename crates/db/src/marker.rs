@@ -1,17 +1,16 @@
-//! The marker file, which shows that iogauge made a database. It may have been changed, so every value
-//! is checked.
+//! The marker file, which shows that iogauge made a database. It may have been changed, so every value is checked.
 
 use crate::backend::Global;
 use crate::value::{LEAST_BYTES, MOST_BYTES};
 use serde::{Deserialize, Serialize};
 
-/// Version word of the marker.
+/// Format and version of the marker.
 pub const FORMAT: &str = "iogauge.database/1";
-/// Sizes of blocks that databases have.
+/// Possible block sizes of databases.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=1 << 20;
-/// Longest identifier that iogauge gives.
+/// Maximum length of an identifier that iogauge generates.
 const MOST_IDENTITY_BYTES: usize = 128;
-/// Largest number of subscripts of a global: that of the subscript stream.
+/// Maximum number of subscripts of a global: that of the subscript stream.
 pub const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 
 /// The marker of a database.
@@ -23,11 +22,11 @@ pub struct Marker {
     pub backend: String,
     /// Unique identifier of the database.
     pub identity: String,
-    /// Bytes of a block.
+    /// Block size in bytes.
     pub block_bytes: u64,
-    /// False while setup runs, and after a setup that was killed.
+    /// False while setup runs, and after setup was killed.
     pub complete: bool,
-    /// True if setup made the parent directory too.
+    /// True if setup also created the parent directory.
     pub made_parent: bool,
     pub globals: Vec<Global>,
 }
@@ -35,7 +34,7 @@ pub struct Marker {
 /// Why a file is not a valid marker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
-    /// It is another kind of file, or another version.
+    /// It is another kind of file, or has another version.
     #[error("it is no {FORMAT}")]
     Other,
     /// It has an impossible value.
@@ -43,17 +42,17 @@ pub enum MarkerError {
     Damaged(String),
 }
 
-/// The members that are checked first.
+/// The field that is checked first.
 #[derive(Deserialize)]
 struct FormatOnly {
     format: String,
 }
 
 impl Marker {
-    /// Parses a marker. The result is valid: it has a block size, and globals that can be made.
+    /// Parses a marker. The result is valid: its block size and globals are possible.
     ///
     /// # Errors
-    /// If it is not a marker, or has an impossible value.
+    /// Fails if it is not a marker, or has an impossible value.
     pub fn read(bytes: &[u8]) -> Result<Self, MarkerError> {
         let head: FormatOnly = serde_json::from_slice(bytes).map_err(|_| MarkerError::Other)?;
         if head.format != FORMAT {
@@ -83,10 +82,10 @@ impl Marker {
     }
 }
 
-/// Checks a global from an untrusted source, which has to have this number.
+/// Checks a global from an untrusted source. It must have this number.
 ///
 /// # Errors
-/// The value that is impossible.
+/// Returns a description of the impossible value.
 pub fn check_global(number: u32, global: &Global) -> Result<(), String> {
     let Global { number: there, subscripts, value_bytes } = *global;
     if there != number {
@@ -101,7 +100,7 @@ pub fn check_global(number: u32, global: &Global) -> Result<(), String> {
     Ok(())
 }
 
-/// True for an identifier that iogauge gives to databases. It can become the name of a file.
+/// Returns true for an identifier that iogauge generates for databases. It is safe as a file name.
 #[must_use]
 pub fn is_identity(word: &str) -> bool {
     (1..=MOST_IDENTITY_BYTES).contains(&word.len())

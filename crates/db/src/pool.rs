@@ -1,5 +1,5 @@
-//! A pool of workers. They start together, their number can change while they run, and their counts are
-//! taken without stopping them.
+//! A pool of workers. They start together, their number can change while they run, and windows are taken without
+//! stopping them.
 
 use crate::acknowledged::Acknowledged;
 use crate::backend::{Activity, Global, WorkerPlan};
@@ -16,13 +16,12 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest wait for published counts. A worker in a long statement publishes them at the next request.
+/// Maximum wait for published counts. A worker in a long statement publishes them at the next request.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Time between two checks whether a worker has ended.
+/// Interval between checks whether a worker has ended.
 const LOOK: Duration = Duration::from_micros(100);
-/// Longest wait for workers to end their transactions, and to return from a database that was
-/// abandoned. Both are short, so that the result is kept while the user waits, whatever the database
-/// does.
+/// Maximum wait for workers to end their transactions, and to return after the database was abandoned. Both are short,
+/// so that the result is kept while the user waits, whatever the database does.
 const LAST_PATIENCE: Duration = Duration::from_secs(4);
 const ABANDONED_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,9 +30,9 @@ const ABANDONED_PATIENCE: Duration = Duration::from_secs(2);
 pub struct DbPoolPlan {
     /// What each worker does.
     pub mode: Mode,
-    /// Largest number of active workers.
+    /// Maximum number of active workers.
     pub workers: u32,
-    /// Updates or reads in a transaction, at least 1.
+    /// Number of updates or reads in a transaction, at least 1.
     pub transaction_length: u32,
     /// Hang time: the wait after each transaction.
     pub hang: Duration,
@@ -56,7 +55,7 @@ impl std::fmt::Debug for DbPool {
     }
 }
 
-/// Input that is the same for all workers of a pool.
+/// Input common to all workers of a pool.
 struct WorkerInput {
     plan: DbPoolPlan,
     globals: Vec<Global>,
@@ -66,7 +65,7 @@ struct WorkerInput {
 }
 
 impl WorkerInput {
-    /// What a worker writes; `None` in a mode without updates.
+    /// Returns what a worker writes; `None` in a mode without updates.
     fn writes(&self, worker: u32) -> Option<WorkerPlan> {
         let index = worker as usize - 1;
         self.plan.mode.writes().then(|| WorkerPlan {
@@ -80,11 +79,11 @@ impl WorkerInput {
 }
 
 impl DbPool {
-    /// Makes a pool without active workers. `sequences` has the last committed transaction of each
-    /// worker, `globals` one global for each worker that writes.
+    /// Creates a pool without active workers. `sequences` contains the last committed transaction of each worker, and
+    /// `globals` one global for each worker that writes.
     ///
     /// # Errors
-    /// If blocks have to be read and cannot be reached, or if there are fewer globals than workers.
+    /// Fails if blocks are to be read but are not accessible, or if there are fewer globals than workers.
     pub fn new(
         activity: Arc<dyn Activity>,
         plan: DbPoolPlan,
@@ -112,7 +111,7 @@ impl DbPool {
         })
     }
 
-    /// Makes a pool and connects every worker of its plan; none is active before [`Self::set_active`].
+    /// Creates a pool and connects every worker of its plan. None is active before [`Self::set_active`].
     ///
     /// # Errors
     /// As [`Self::new`] and [`Self::connect`].
@@ -128,11 +127,11 @@ impl DbPool {
         Ok(pool)
     }
 
-    /// Connects workers up to this number, limited by the plan. They stay idle. Acknowledged
-    /// transactions are recorded from the first connection on.
+    /// Connects workers up to this number, limited by the plan. They stay idle. Acknowledged transactions are recorded
+    /// from the first connection on.
     ///
     /// # Errors
-    /// The fault of the first worker that could not be connected; those before it are connected.
+    /// Returns the error of the first worker that could not be connected. Those before it stay connected.
     pub fn connect(&mut self, workers: u32) -> Result<(), DbError> {
         let workers = workers.min(self.input.plan.workers);
         let (ready, readiness) = sync_channel(workers as usize);
@@ -144,11 +143,10 @@ impl DbPool {
         let failed =
             answers.into_iter().filter_map(|(worker, answer)| Some((worker, answer.err()?)));
         let Some((first, error)) = failed.min_by_key(|(worker, _)| *worker) else {
-            // No worker was active before this point, so that the file of the previous run had to be
-            // kept until now.
+            // No worker was active before this point, so the file of the previous run is replaced only now.
             return self.input.acknowledged.as_ref().map_or(Ok(()), Acknowledged::begin);
         };
-        // Workers after a missing one would have numbers that are not counted.
+        // Workers after a missing one are dropped, because they would have numbers that are not counted.
         self.controls.truncate(first as usize - 1);
         self.threads.truncate(first as usize - 1);
         Err(error)
@@ -169,7 +167,7 @@ impl DbPool {
         Ok(())
     }
 
-    /// Number of connected workers.
+    /// Returns the number of connected workers.
     #[must_use]
     pub fn connected(&self) -> u32 {
         self.controls.len() as u32
@@ -180,45 +178,45 @@ impl DbPool {
         self.shared.active.store(workers.min(self.connected()), Ordering::Relaxed);
     }
 
-    /// Number of workers that are asked to be active.
+    /// Returns the number of workers that are requested to be active.
     #[must_use]
     pub fn active(&self) -> u32 {
         self.shared.active.load(Ordering::Relaxed)
     }
 
-    /// True if every worker is active or idle as requested and its earlier work is in its counts. A
-    /// worker ends its transaction before it becomes idle.
+    /// Returns true if every worker is active or idle as requested, and its earlier work is in its counts. A worker
+    /// ends its transaction before it becomes idle.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let active = self.active() as usize;
         self.controls.iter().enumerate().all(|(index, control)| control.is_settled(index < active))
     }
 
-    /// The plan it was made for.
+    /// Returns the plan it was created for.
     #[must_use]
     pub fn plan(&self) -> &DbPoolPlan {
         &self.input.plan
     }
 
-    /// True if blocks are read without any cache.
+    /// Returns true if blocks are read without any cache.
     #[must_use]
     pub fn reads_directly(&self) -> bool {
         self.input.blocks.as_ref().is_some_and(Blocks::is_direct)
     }
 
-    /// Size of a block in bytes; 0 if none is read.
+    /// Returns the block size in bytes; 0 if no blocks are read.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.input.blocks.as_ref().map_or(0, Blocks::block_bytes)
     }
 
-    /// The run on the database.
+    /// Returns the run on the database.
     #[must_use]
     pub fn activity(&self) -> &dyn Activity {
         self.activity.as_ref()
     }
 
-    /// Takes the counts of each worker since the previous call.
+    /// Takes a window: returns the counts of each worker since the previous call.
     pub fn take_window(&mut self) -> Vec<WorkerCounts> {
         for control in &self.controls {
             control.wanted.store(true, Ordering::Relaxed);
@@ -227,7 +225,7 @@ impl DbPool {
         self.controls.iter().map(|control| control.take(end)).collect()
     }
 
-    /// Stops all workers after their current transaction and takes their last counts.
+    /// Stops all workers after their current transaction, and returns their last counts.
     pub fn stop(&mut self) -> Vec<WorkerCounts> {
         self.shared.stop.store(true, Ordering::Relaxed);
         if !self.wait_until(Instant::now() + LAST_PATIENCE) {
@@ -242,7 +240,7 @@ impl DbPool {
         self.controls.iter().map(|control| control.take(now)).collect()
     }
 
-    /// Waits until all workers have ended; false if the deadline passes first.
+    /// Waits until all workers have ended. Returns false if the deadline passes first.
     fn wait_until(&self, end: Instant) -> bool {
         while !self.finished() {
             if Instant::now() >= end {
@@ -253,18 +251,18 @@ impl DbPool {
         true
     }
 
-    /// Asks all workers to stop after their current transaction, and does not wait.
+    /// Asks all workers to stop after their current transaction, without waiting.
     pub fn end(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// True if all workers have ended, because one failed or all were stopped.
+    /// Returns true if all workers have ended, because one failed or all were stopped.
     #[must_use]
     pub fn finished(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// The first fault, with the worker's number.
+    /// Returns the first error, with the worker's number.
     #[must_use]
     pub fn fault(&self) -> Option<(u32, DbError)> {
         self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()

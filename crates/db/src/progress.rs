@@ -3,7 +3,7 @@
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Receives the progress of an operation and can end it.
+/// Receives the progress of an operation, and can end it.
 pub struct Progress<'a> {
     tell: &'a mut (dyn FnMut(u64, u64) + Send),
     stop: &'a AtomicBool,
@@ -17,16 +17,16 @@ impl std::fmt::Debug for Progress<'_> {
 }
 
 impl<'a> Progress<'a> {
-    /// `tell` is called with the amount done and the total, in a unit of the operation's choice. The
-    /// operation ends soon after `stop` is set.
+    /// Creates a progress. `tell` is called with the amount done and the total, in a unit that the operation chooses.
+    /// The operation ends soon after `stop` is set.
     pub fn new(tell: &'a mut (dyn FnMut(u64, u64) + Send), stop: &'a AtomicBool) -> Self {
         Self { tell, stop, check: None }
     }
 
-    /// Does a part of the operation, whose progress is added to `before` out of `all`.
+    /// Runs a part of the operation. Its progress is added to `before`, out of `all`.
     ///
     /// # Errors
-    /// Errors of the part.
+    /// Returns errors of the part.
     pub fn within<T>(
         &mut self,
         before: u64,
@@ -44,7 +44,7 @@ impl<'a> Progress<'a> {
         })
     }
 
-    /// The same progress, which also ends the operation with an error of `check`.
+    /// Returns the same progress, which also ends the operation if `check` fails.
     pub fn watched<'b>(
         &'b mut self,
         check: &'b mut (dyn FnMut() -> Result<(), DbError> + Send),
@@ -55,7 +55,7 @@ impl<'a> Progress<'a> {
     /// Reports the amount done and the total.
     ///
     /// # Errors
-    /// [`DbError::Interrupted`] if the user stopped the operation; an error of the check of
+    /// Returns [`DbError::Interrupted`] if the user stopped the operation, or an error of the check of
     /// [`Self::watched`].
     pub fn done(&mut self, done: u64, of: u64) -> Result<(), DbError> {
         (self.tell)(done, of);

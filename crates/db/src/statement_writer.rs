@@ -1,5 +1,4 @@
-//! A writer that does transactions statement by statement, for databases that this process controls
-//! directly.
+//! A writer that executes transactions statement by statement, for databases that this process controls directly.
 
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
@@ -14,24 +13,24 @@ pub trait SingleStatements {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns errors of the database.
     fn begin(&mut self) -> Result<(), DbError>;
 
     /// Writes a value to an existing subscript of the worker's global.
     ///
     /// # Errors
-    /// An error of the database, or a missing subscript.
+    /// Returns errors of the database. Also fails if the subscript is missing.
     fn update(&mut self, subscript: u64, value: &str) -> Result<(), DbError>;
 
     /// Writes the transaction's number to the worker's record, and commits.
     ///
     /// # Errors
-    /// What the database says.
+    /// Returns errors of the database.
     fn commit(&mut self, sequence: u64) -> Result<(), DbError>;
 }
 
-/// Does transactions statement by statement. The latency of the first update includes the statement
-/// that begins the transaction; that of the commit includes the update of the worker's record.
+/// Executes transactions statement by statement. The latency of the first update includes the statement that begins the
+/// transaction. That of the commit includes the update of the worker's record.
 #[derive(Debug)]
 pub struct StatementWriter<S> {
     statements: S,
@@ -39,7 +38,7 @@ pub struct StatementWriter<S> {
 }
 
 impl<S: SingleStatements> StatementWriter<S> {
-    /// A writer over these statements.
+    /// Creates a writer that uses these statements.
     pub fn new(statements: S, plan: WorkerPlan) -> Self {
         Self { statements, transactions: Transactions::new(plan) }
     }
@@ -47,12 +46,12 @@ impl<S: SingleStatements> StatementWriter<S> {
 
 impl<S: SingleStatements + Send> Writer for StatementWriter<S> {
     fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
-        // One at a time: the caller may need the counts in between, and records what is acknowledged.
+        // One at a time, because the caller may need the counts in between and records acknowledged transactions.
         self.transactions.one(&mut self.statements, counts)
     }
 }
 
-/// Generates a worker's transactions, for writers whose statements do not outlive one.
+/// Generates a worker's transactions, for writers whose statements do not outlive a transaction.
 #[derive(Debug)]
 pub(crate) struct Transactions {
     plan: WorkerPlan,
@@ -72,7 +71,7 @@ impl Transactions {
         &self.plan
     }
 
-    /// Does one transaction and returns its number.
+    /// Executes one transaction and returns its number.
     pub(crate) fn one(
         &mut self,
         statements: &mut impl SingleStatements,

@@ -1,10 +1,8 @@
-//! The random stream of subscripts that a worker updates. It can be reproduced, also in other
-//! languages.
+//! The random stream of subscripts that a worker updates. It is reproducible, also in other languages.
 //!
-//! The stream is the minimal standard generator (S. K. Park, K. W. Miller, Random number generators:
-//! good ones are hard to find, Communications of the ACM 31 (1988) 1192–1201) with the multiplier 48271
-//! that they recommend later. Its products stay below 2⁵³ and below 10¹⁸, so that languages without
-//! integers of 64 bits draw the same.
+//! The stream is the minimal standard generator (S. K. Park, K. W. Miller, Random number generators: good ones are hard
+//! to find, Communications of the ACM 31 (1988) 1192–1201) with the multiplier 48271 that they later recommended. Its
+//! products stay below 2⁵³ and below 10¹⁸, so that languages without 64-bit integers generate the same numbers.
 
 /// The generator's modulus, 2³¹ − 1.
 pub const MODULUS: u64 = 2_147_483_647;
@@ -18,10 +16,10 @@ pub struct SubscriptStream {
 }
 
 impl SubscriptStream {
-    /// The stream of a worker, numbered from 1, in a run with this seed.
+    /// Creates the stream of a worker, numbered from 1, in a run with this seed.
     #[must_use]
     pub fn new(seed: u64, worker: u32) -> Self {
-        // SplitMix64's finish spreads neighbouring seeds and workers.
+        // The finalizer of SplitMix64 spreads neighbouring seeds and workers.
         let mut x = seed ^ u64::from(worker).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -29,7 +27,7 @@ impl SubscriptStream {
         Self { state: 1 + x % (MODULUS - 1) }
     }
 
-    /// The current state, from 1 to 2³¹ − 2, which is passed to routines in other languages.
+    /// Returns the current state, from 1 to 2³¹ − 2, which is passed to routines in other languages.
     #[must_use]
     pub fn state(&self) -> u64 {
         self.state
@@ -41,8 +39,8 @@ impl SubscriptStream {
         Self { state: state.clamp(1, MODULUS - 1) }
     }
 
-    /// The next subscript of a global that has `subscripts` of them, from 1: the state modulo their
-    /// number, plus one.
+    /// Returns the next subscript of a global with `subscripts` subscripts, from 1 on: the state modulo their number,
+    /// plus one.
     #[inline]
     pub fn subscript(&mut self, subscripts: u64) -> u64 {
         self.state = self.state * MULTIPLIER % MODULUS;
@@ -56,7 +54,7 @@ mod tests {
 
     #[test]
     fn it_is_the_published_generator() {
-        // The value after 10,000 steps from 1, as std::minstd_rand is checked by its standard.
+        // The value after 10,000 steps from 1, with which the C++ standard specifies std::minstd_rand.
         let mut draws = SubscriptStream::from_state(1);
         for _ in 0..10_000 {
             draws.subscript(1);
@@ -72,7 +70,7 @@ mod tests {
             let subscript = draws.subscript(100);
             counts[subscript as usize - 1] += 1;
         }
-        // Binomial with mean 1000 and deviation 31.5: five of these.
+        // Binomial with mean 1000 and standard deviation 31.5. The range is five of these.
         assert!(counts.iter().all(|n| (840..=1160).contains(n)), "{counts:?}");
         assert_ne!(SubscriptStream::new(7, 1), SubscriptStream::new(7, 2));
         assert_ne!(SubscriptStream::new(7, 1), SubscriptStream::new(8, 1));

@@ -1,4 +1,4 @@
-//! A database as it is typed: `sqlite:DIR`, `postgres://user@host/database?key=value`.
+//! The URL of a database: `sqlite:DIR`, `postgres://user@host/database?key=value`.
 
 use crate::backend::BACKENDS;
 use crate::error::DbError;
@@ -7,23 +7,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Name of a database where none is given.
+/// Default name of a database.
 pub const DEFAULT_NAME: &str = "RAN";
-/// Longest name, which fits into file and schema names everywhere.
+/// Maximum length of a name that fits into all file and schema names.
 const LONGEST_NAME: usize = 31;
 
 /// Shown in place of text that contains a password.
 const PASSWORD: &str = "the URL holds a password, which every user of this machine can read in the list of \
                         processes; hint: use the variable PGPASSWORD or the file ~/.pgpass";
 
-/// The URL of a database: backend, location, settings. It never contains a password, so that it can be
-/// shown and stored.
+/// The URL of a database: backend, location, settings. It never contains a password, so it can be shown and stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DbUrl {
     /// Name of the backend: the part before the first colon.
     pub backend: String,
-    /// The location, between the first colon and the question mark: a directory, or
-    /// `//user@host/database`.
+    /// The location, between the first colon and the question mark: a directory, or `//user@host/database`.
     pub place: String,
     /// Settings after the question mark, by key.
     pub settings: BTreeMap<String, String>,
@@ -32,10 +30,10 @@ pub struct DbUrl {
 }
 
 impl DbUrl {
-    /// The same URL with another database name.
+    /// Returns the same URL with another database name.
     ///
     /// # Errors
-    /// If the name does not fit into file and schema names.
+    /// Fails if the name does not fit into file and schema names.
     pub fn with_name(mut self, name: &str) -> Result<Self, DbError> {
         let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -50,10 +48,10 @@ impl DbUrl {
         Ok(self)
     }
 
-    /// The same URL with another setting, `key=value`.
+    /// Returns the same URL with another setting, `key=value`.
     ///
     /// # Errors
-    /// If there is no `=`, or the key was given before.
+    /// Fails if there is no `=`, or the key is already set.
     pub fn with_setting(mut self, text: &str) -> Result<Self, DbError> {
         let Some((key, value)) = text.split_once('=') else {
             // Text that is not a setting may be a password.
@@ -71,15 +69,15 @@ impl DbUrl {
         Ok(self)
     }
 
-    /// The arguments with which a command of `iogauge db` finds this database, quoted for a shell: the
-    /// URL, and the name if it is not the default.
+    /// Returns the arguments with which a command of `iogauge db` finds this database, quoted for a shell: the URL, and
+    /// the name unless it is the default.
     #[must_use]
     pub fn typed(&self) -> String {
         let url = shell_word(&self.to_string());
         if self.name == DEFAULT_NAME { url } else { format!("{url} --name {}", self.name) }
     }
 
-    /// True if `text` is a URL of one of these backends, and not the name of a file.
+    /// Returns true if `text` is a URL of one of these backends rather than a file name.
     #[must_use]
     pub fn is_one(text: &str, backends: &[&str]) -> bool {
         text.split_once(':').is_some_and(|(word, _)| backends.contains(&usual(word).as_str()))
@@ -132,13 +130,13 @@ impl FromStr for DbUrl {
     }
 }
 
-/// True for a setting that is, or looks like, a password.
+/// Returns true for a setting that is, or looks like, a password.
 fn sets_password(setting: &str) -> bool {
     let key = setting.split(['=', ':']).next().unwrap_or_default().to_ascii_lowercase();
     key.contains("pass") && key != "passfile" || key == "pwd"
 }
 
-/// The name of a backend, in lower case: `postgresql` is another word for `postgres`.
+/// Returns the name of a backend in lower case. `postgresql` is a synonym of `postgres`.
 fn usual(word: &str) -> String {
     match word.to_ascii_lowercase() {
         word if word == "postgresql" => "postgres".to_owned(),
@@ -146,19 +144,19 @@ fn usual(word: &str) -> String {
     }
 }
 
-/// True for a word of letters only, as names of backends are.
+/// Returns true for a word of letters only, as the names of backends are.
 pub(crate) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// True for the key of a setting of any backend.
+/// Returns true for the key of a setting of any backend.
 fn is_setting(text: &str) -> bool {
     let key = text.trim().to_ascii_lowercase();
     BACKENDS.iter().any(|backend| backend.settings.iter().any(|setting| setting.key == key))
 }
 
-/// Checks that a server's location has the form `//user@host:port/database` and no character that could
-/// hide a password: locations are shown and stored.
+/// Checks that a server's location has the form `//user@host:port/database`, and contains no character that could hide
+/// a password, because locations are shown and stored.
 fn check_server(place: &str) -> Result<(), DbError> {
     let wrong = |what: &str| {
         Err(DbError::Usage(format!(
@@ -186,8 +184,8 @@ fn check_server(place: &str) -> Result<(), DbError> {
     Ok(())
 }
 
-/// True if a user name with a password precedes the host, even a password with a question mark, or in a
-/// mistyped URL. A path with such characters is a directory.
+/// Returns true if a user name with a password precedes the host, even if the password contains a question mark or the
+/// URL is mistyped. A path with such characters is a directory.
 fn holds_password(backend: &str, place: &str, rest: &str) -> bool {
     let is_path = rest.starts_with(['/', '.']) && !rest.starts_with("//");
     if is_path && usual(backend) != "postgres" {
@@ -201,7 +199,7 @@ fn holds_password(backend: &str, place: &str, rest: &str) -> bool {
     })
 }
 
-/// The URL as it can be typed, without the name of the database.
+/// Shows the URL in a form that can be used again, without the name of the database.
 impl fmt::Display for DbUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.backend, self.place)?;
@@ -254,7 +252,7 @@ mod tests {
     #[test]
     fn nothing_that_may_be_a_password_is_repeated() {
         for text in [
-            // The host is forgotten, or the user's name and the password are parted by another sign.
+            // The host is missing, or another character separates user name and password.
             "postgres://me:secret/x",
             "postgres://me;secret@host/x",
             "postgres://me=secret@host/x",
@@ -289,10 +287,10 @@ mod tests {
         assert_eq!(url.typed(), "'sqlite:/my data?cache=1m&checkpoint=1s'");
         let url: DbUrl = "sqlite:/data".parse().unwrap();
         assert_eq!(url.with_name("BIG").unwrap().typed(), "sqlite:/data --name BIG");
-        // A port and a setting with these signs are no password.
+        // A port, or a setting with these characters, is not a password.
         let plain = "postgres://me@host:5432/x?a=b:c@d";
         assert_eq!(plain.parse::<DbUrl>().unwrap().typed(), format!("'{plain}'"));
-        // A directory may have them in its name.
+        // The name of a directory may contain them.
         assert!("sqlite:/data/a:b@c".parse::<DbUrl>().is_ok());
     }
 

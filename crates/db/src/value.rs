@@ -1,17 +1,17 @@
 //! The value of a subscript: the worker and transaction that wrote it, and a checksum.
 //!
-//! A value is text of a fixed length, `worker:sequence:check:padding`. It is determined by its global,
-//! subscript, worker and sequence, so that a reader can compute it and compare all of it. The padding
-//! repeats [`PADDING_LETTERS`], starting with the letter whose index is the check modulo their number.
-//! All products stay below 10¹⁸, so that languages without integers of 64 bits compute the same.
+//! A value is text of a fixed length, `worker:sequence:check:padding`. It is determined by global, subscript, worker
+//! and sequence, so a reader can compute it and compare all of it. The padding repeats [`PADDING_LETTERS`], starting
+//! with the letter whose index is the checksum modulo their number. All products stay below 10¹⁸, so that languages
+//! without 64-bit integers compute the same values.
 
 /// Default length of a value, in bytes.
 pub const DEFAULT_BYTES: usize = 100;
-/// Shortest value, in bytes: it has room for all its numbers.
+/// Minimum length of a value, in bytes. It has room for all its numbers.
 pub const LEAST_BYTES: usize = 64;
-/// Longest value, in bytes: it fits into a block of every database.
+/// Maximum length of a value, in bytes. It fits into a block of every database.
 pub const MOST_BYTES: usize = 2000;
-/// Modulus of the check.
+/// Modulus of the checksum.
 const CHECK_MODULUS: u64 = 999_999_937;
 /// Letters of the padding, repeated in this order.
 pub const PADDING_LETTERS: &str = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcDeFgHiJkLmNoPqRsTuVwXyZ";
@@ -19,24 +19,24 @@ pub const PADDING_LETTERS: &str = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcDeFgHi
 /// Identifies a value: where it is and who wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Number of the global, from 1.
+    /// Number of the global, starting at 1.
     pub global: u32,
-    /// The subscript, from 1.
+    /// The subscript, starting at 1.
     pub subscript: u64,
-    /// The worker, from 1; 0 for the initial value.
+    /// The worker, starting at 1; 0 for the initial value.
     pub worker: u32,
-    /// The worker's transaction, from 1, over all its runs; 0 for the initial value.
+    /// The worker's transaction, counted from 1 over all its runs; 0 for the initial value.
     pub sequence: u64,
 }
 
 impl Stamp {
-    /// The initial value of a subscript.
+    /// Returns the initial value of a subscript.
     #[must_use]
     pub fn initial(global: u32, subscript: u64) -> Self {
         Self { global, subscript, worker: 0, sequence: 0 }
     }
 
-    /// The checksum.
+    /// Returns the checksum.
     #[must_use]
     pub fn check(&self) -> u64 {
         let Self { global, subscript, worker, sequence } = *self;
@@ -49,8 +49,7 @@ impl Stamp {
             % CHECK_MODULUS
     }
 
-    /// Replaces `text` by the value of `bytes` bytes. Does not allocate if the capacity is large
-    /// enough.
+    /// Replaces `text` with the value of `bytes` bytes. Does not allocate if the capacity is large enough.
     pub fn write(&self, bytes: usize, text: &mut String) {
         let check = self.check();
         // Three numbers of up to 20, 10 and 9 digits, written from the last to the first.
@@ -74,7 +73,7 @@ impl Stamp {
     /// Parses a value that was read from a subscript.
     ///
     /// # Errors
-    /// If it is not the value that belongs there.
+    /// Fails if it is not a value of this subscript.
     pub fn read(global: u32, subscript: u64, value: &str) -> Result<Self, WrongValue> {
         let mut parts = value.splitn(4, ':');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
@@ -89,7 +88,7 @@ impl Stamp {
     }
 }
 
-/// The repeated letters, so that most values need one copy.
+/// The repeated letters, so that most values need only one copy.
 const PADDING: &str = {
     const TIMES: usize = MOST_BYTES / PADDING_LETTERS.len() + 2;
     const BYTES: [u8; TIMES * PADDING_LETTERS.len()] = {
@@ -107,8 +106,8 @@ const PADDING: &str = {
     }
 };
 
-/// Writes a number and a colon that end before `end`; returns where they begin. `write!` takes three
-/// times as long, which matters for millions of values.
+/// Writes a number and a colon that end before `end`, and returns where they begin. `write!` takes three times as long,
+/// which matters for millions of values.
 fn digits_before(mut number: u64, text: &mut [u8; 64], end: usize) -> usize {
     let mut first = end - 1;
     text[first] = b':';
@@ -128,7 +127,7 @@ pub enum WrongValue {
     /// It does not have the form of iogauge's values.
     #[error("it has not the form of a value")]
     Form,
-    /// It belongs to another subscript or was changed.
+    /// It belongs to another subscript, or was changed.
     #[error("its check does not fit what it says and where it stands")]
     Check,
 }

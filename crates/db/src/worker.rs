@@ -1,5 +1,4 @@
-//! The loop of one worker: it reads blocks, updates subscripts, waits for the hang time, and publishes
-//! its counts.
+//! The loop of one worker: it reads blocks, updates subscripts, waits for the hang time, and publishes its counts.
 
 use crate::backend::{Order, Writer};
 use crate::blocks::BlockReader;
@@ -9,12 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest time that a writer may spend on transactions of its own before it returns.
+/// Maximum time that a writer may spend on transactions on its own before it returns.
 const SLICE: Duration = Duration::from_millis(50);
-/// Time between two checks of a worker that is not active.
+/// Interval between checks of a worker that is not active.
 const REST: Duration = Duration::from_millis(2);
-/// Time between two checks of a worker in its hang time: whether to stop, and whether its counts are
-/// requested.
+/// Interval between checks of a worker in its hang time, whether to stop and whether its counts are requested.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a worker does.
@@ -22,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub enum Mode {
     /// Reads random blocks.
     Read,
-    /// Updates random subscripts of its own global, a transaction at a time.
+    /// Updates random subscripts of its own global, one transaction at a time.
     Write,
     /// Chooses at random for each transaction whether it reads or updates.
     Io {
@@ -32,7 +30,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -42,7 +40,7 @@ impl Mode {
         }
     }
 
-    /// True where blocks are read.
+    /// Returns true if blocks are read.
     #[must_use]
     pub fn reads(self) -> bool {
         match self {
@@ -52,7 +50,7 @@ impl Mode {
         }
     }
 
-    /// True where subscripts are updated.
+    /// Returns true if subscripts are updated.
     #[must_use]
     pub fn writes(self) -> bool {
         match self {
@@ -63,14 +61,14 @@ impl Mode {
     }
 }
 
-/// State that all workers of a pool share.
+/// State shared by all workers of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Workers up to this number are active; the others are idle.
+    /// Workers up to this number are active. The others are idle.
     pub active: AtomicU32,
-    /// Set when all workers have to stop.
+    /// Set when all workers must stop.
     pub stop: AtomicBool,
-    /// The first fault, with the number of its worker.
+    /// The first error, with its worker's number.
     pub fault: Mutex<Option<(u32, DbError)>>,
 }
 
@@ -86,25 +84,24 @@ impl Shared {
     }
 }
 
-/// Control block of one worker: the controller requests counts here, and the worker publishes them.
+/// Control block of one worker. The controller requests counts here, and the worker publishes them.
 #[derive(Debug, Default)]
 pub(crate) struct ControlBlock {
     /// Set while the controller requests the counts so far.
     pub wanted: AtomicBool,
-    /// Counts that were published and not taken yet.
+    /// Counts that have been published but not taken yet.
     counts: Mutex<WorkerCounts>,
     /// Notified when counts are published.
     published: Condvar,
-    /// The worker has ended.
+    /// True if the worker has ended.
     ended: AtomicBool,
     /// True while the worker is in the database or in its hang time, false while it is idle.
     works: AtomicBool,
 }
 
 impl ControlBlock {
-    /// Waits until the requested counts are published, the worker has ended, or the deadline has
-    /// passed; takes what is there. It sleeps while it waits: polling would take processor time from
-    /// the workers that are measured.
+    /// Waits until the requested counts are published, the worker has ended, or the deadline has passed. Returns the
+    /// published counts. Sleeps while waiting, because polling would take processor time from the measured workers.
     pub(crate) fn take(&self, until: Instant) -> WorkerCounts {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         while self.wanted.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire) {
@@ -127,7 +124,7 @@ impl ControlBlock {
         *counts = WorkerCounts::default();
     }
 
-    /// True if the worker is active or idle as requested, and has published everything it did before.
+    /// Returns true if the worker is active or idle as requested, and has published everything it did before.
     pub(crate) fn is_settled(&self, is_active: bool) -> bool {
         self.works.load(Ordering::Acquire) == is_active || self.ended.load(Ordering::Acquire)
     }
@@ -140,7 +137,7 @@ impl ControlBlock {
     }
 }
 
-/// A worker that does transactions, with everything it needs.
+/// A worker that executes transactions, with everything it needs.
 pub(crate) struct TransactionWorker<'a> {
     pub number: u32,
     pub mode: Mode,
@@ -157,7 +154,7 @@ pub(crate) struct TransactionWorker<'a> {
 }
 
 impl TransactionWorker<'_> {
-    /// Does transactions until the pool stops or one fails.
+    /// Executes transactions until the pool stops or one fails.
     pub(crate) fn run(&mut self) {
         let mut counts = WorkerCounts::default();
         let mut since = Instant::now();
@@ -181,7 +178,7 @@ impl TransactionWorker<'_> {
         self.control.end();
     }
 
-    /// One transaction of reads, or one or more of updates, and the hang time after it.
+    /// Executes one transaction of reads, or one or more of updates, and waits for the hang time.
     fn turn(&mut self, counts: &mut WorkerCounts, since: &mut Instant) -> Result<(), DbError> {
         let reads = match self.mode {
             Mode::Read => true,
@@ -191,15 +188,14 @@ impl TransactionWorker<'_> {
         match (&mut self.reader, &mut self.writer) {
             (Some(_), _) if reads => self.read(counts, since)?,
             (_, Some(writer)) if !reads => {
-                // With a mix the next transaction may be of another kind, and the hang time follows
-                // each one.
+                // In a mix the next transaction may be of the other kind, and hang time follows each transaction.
                 let by_itself = self.mode == Mode::Write && self.hang.is_zero();
                 let transactions = if by_itself { u32::MAX } else { 1 };
                 let order = Order { transactions, until: Instant::now() + SLICE };
                 let committed = writer.work(&order, counts)?;
                 (self.acknowledge)(committed)?;
             }
-            // The mode decides which of them exist.
+            // The mode determines whether there is a reader and a writer.
             _ => {}
         }
         if !self.hang.is_zero() {
@@ -212,7 +208,7 @@ impl TransactionWorker<'_> {
         self.number <= self.shared.active.load(Ordering::Relaxed)
     }
 
-    /// Waits for the hang time, or until this worker becomes idle or all have to stop.
+    /// Waits for the hang time, or until this worker becomes idle or all must stop.
     fn pause(&self, counts: &mut WorkerCounts, since: &mut Instant) {
         let end = Instant::now() + self.hang;
         while self.shared.goes_on() && self.is_active() {
@@ -264,7 +260,7 @@ fn publish(control: &ControlBlock, counts: &mut WorkerCounts, since: &mut Instan
     control.publish(counts);
 }
 
-/// A duration in nanoseconds; 584 years at most.
+/// Returns a duration in nanoseconds. The maximum is 584 years.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! A domain as a Landlock ruleset (`landlock(7)`).
+//! A domain as a Landlock ruleset (landlock(7)).
 
 use super::{ConfineError, Grant};
 use ::landlock::{
@@ -8,17 +8,17 @@ use ::landlock::{
 use std::fs::File;
 use std::io;
 
-/// A ruleset that the kernel has, ready to be enforced.
+/// A ruleset created in the kernel, ready to be enforced.
 pub(super) struct Ruleset(RulesetCreated);
 
-/// Makes the ruleset that allows writing to these objects alone.
+/// Creates a ruleset that allows writing to these objects only.
 pub(super) fn ruleset(grants: &[Grant]) -> Result<Ruleset, ConfineError> {
     built(grants).map(Ruleset).map_err(|error| ConfineError::Landlock(in_words(&error)))
 }
 
 fn built(grants: &[Grant]) -> Result<RulesetCreated, RulesetError> {
     let everything = AccessFs::from_write(ABI::V5);
-    // The bytes of a file, and the ioctls of a device where the kernel distinguishes them.
+    // Writing to the file, and ioctls on a device if the kernel can restrict those.
     let bytes = make_bitflags!(AccessFs::{WriteFile | IoctlDev});
     let mut ruleset = Builder::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -46,13 +46,13 @@ impl Ruleset {
         self.0.restrict_self().map(drop).map_err(|error| ConfineError::Landlock(in_words(&error)))
     }
 
-    /// As [`Self::enforce`], between fork and exec: allocates nothing.
+    /// Like [`Self::enforce`], for use between fork and exec: does not allocate.
     pub(super) fn enforce_raw(self) -> io::Result<()> {
         self.0.restrict_self().map(drop).map_err(|_| io::ErrorKind::PermissionDenied.into())
     }
 }
 
-/// An error of the crate's with its causes.
+/// Returns the text of an error and its causes.
 fn in_words(error: &RulesetError) -> String {
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -1,13 +1,14 @@
-//! What a thread or a child may write to, enforced by the kernel.
+//! Restricts what a thread or a child process may write to; enforced by the kernel.
 //!
-//! The guards of [`crate::targets`] decide whether something may be written. A [`Domain`] makes the kernel hold
-//! every thread and every program that does I/O to that decision, whatever it is asked to do: it may write to
-//! the objects that were granted, by descriptor, and create, change or remove nothing else. Reading stays open.
+//! The guards of [`crate::targets`] decide whether something may be written. A [`Domain`] makes the kernel enforce that
+//! decision on every thread and program that does I/O. They may write to the granted objects, which are identified by
+//! descriptor, and may not create, change or remove anything else. Reading is not restricted.
 //!
-//! Landlock is a property of a thread and of what that thread starts. iogauge confines each thread that does
-//! I/O as its first action, and each child between fork and exec. Threads that keep the history and make and
-//! remove files stay outside. Where Landlock is missing, a private mount namespace takes its place, which needs
-//! root; it does not bind a descriptor that is open already. What neither covers is listed in docs/safety.md.
+//! A Landlock domain belongs to a thread and is inherited by everything that the thread starts. iogauge confines each
+//! thread that does I/O before its first I/O, and each child between fork and exec. Threads that write the history or
+//! create and remove files are not confined. If Landlock is missing, a private mount namespace is used instead. It
+//! needs root and does not restrict descriptors that are already open. docs/safety.md lists what neither of them
+//! covers.
 
 mod landlock;
 mod namespace;
@@ -21,7 +22,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Why a domain cannot be had.
+/// Why a domain cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     #[error("only a regular file or a block device can be granted for writing, not a {kind}")]
@@ -36,18 +37,18 @@ pub enum ConfineError {
     Thread(io::Error),
 }
 
-/// Something that may be written to.
+/// An object that may be written to.
 #[derive(Debug)]
 enum Grant {
-    /// A regular file or a block device: its bytes, not its length.
+    /// A regular file or block device: its bytes, not its length.
     Object(OwnedFd),
-    /// What a block device answers to ioctls; not its bytes.
+    /// Ioctls on a block device, but not writes.
     Ioctls(OwnedFd),
     /// A directory and everything below it.
     Directory(OwnedFd),
 }
 
-/// The objects that may be written to; everything may be read.
+/// The objects that may be written to. Everything may be read.
 #[derive(Debug)]
 pub struct Domain {
     protection: Protection,
@@ -55,22 +56,22 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Nothing may be written, but `/dev/null`. Held by what this machine has: [`protection`].
+    /// Returns a domain that allows writing to `/dev/null` only, enforced by this machine's [`protection`].
     #[must_use]
     pub fn reading() -> Self {
         Self::held_by(protection().clone())
     }
 
-    /// As [`Self::reading`], held in a given way.
+    /// Like [`Self::reading`], with the given protection.
     #[must_use]
     pub fn held_by(protection: Protection) -> Self {
         Self { protection, grants: Vec::new() }
     }
 
-    /// Grants the bytes of a regular file or block device, of the latter its ioctls too. Its length stays.
+    /// Grants writing to a regular file or block device, and ioctls on the latter. The length of a file stays fixed.
     ///
     /// # Errors
-    /// Where it is neither.
+    /// Fails if it is neither.
     pub fn file(mut self, fd: impl AsFd) -> Result<Self, ConfineError> {
         let kind = match kind_of(&fd)? {
             FileType::RegularFile | FileType::BlockDevice => {
@@ -85,12 +86,12 @@ impl Domain {
         Err(ConfineError::WrongKind { kind })
     }
 
-    /// Lets a block device that is only read be asked by ioctls, for its size and the like. What an ioctl
-    /// changes takes a descriptor open for writing, which is not to be had, but for rights of root's own:
-    /// grant it to programs that issue none of those.
+    /// Grants ioctls on a block device that is only read, for example to query its size. An ioctl that changes
+    /// something needs a descriptor open for writing, which cannot be opened. Exceptions are ioctls that only need the
+    /// privileges of root, so grant this only to programs that issue none of those.
     ///
     /// # Errors
-    /// Where the descriptor cannot be used.
+    /// Fails if the descriptor cannot be used.
     pub fn ioctls(mut self, fd: impl AsFd) -> Result<Self, ConfineError> {
         let is_device = kind_of(&fd)? == FileType::BlockDevice;
         if is_device && self.protection.covers_ioctls() {
@@ -99,10 +100,10 @@ impl Domain {
         Ok(self)
     }
 
-    /// Grants everything below a directory: making, writing, renaming and removing files.
+    /// Grants creating, writing, renaming and removing files anywhere below a directory.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Fails if it is not a directory.
     pub fn directory(mut self, fd: impl AsFd) -> Result<Self, ConfineError> {
         if kind_of(&fd)? != FileType::Directory {
             return Err(ConfineError::Descriptor(io::ErrorKind::NotADirectory.into()));
@@ -111,11 +112,11 @@ impl Domain {
         Ok(self)
     }
 
-    /// Confines this thread, and all threads and programs that it starts from here on, for good. Domains nest: a
-    /// second one takes more away. Does nothing where there is no [`Protection`]. Takes some 20 µs.
+    /// Confines this thread, and all threads and programs that it starts from here on, permanently. Domains nest: each
+    /// further one removes more rights. Does nothing if there is no [`Protection`]. Takes about 20 µs.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn confine_thread(&self) -> Result<(), ConfineError> {
         match &self.protection {
             Protection::Landlock { .. } => landlock::ruleset(&self.grants)?.enforce(),
@@ -126,11 +127,11 @@ impl Domain {
         }
     }
 
-    /// Confines a worker, which opens nothing and has all its descriptors already: under Landlock alone. A
-    /// namespace does not bind descriptors, and thousands of them would take seconds.
+    /// Confines a worker, which opens nothing because it already has all its descriptors. Only done under Landlock: a
+    /// namespace does not restrict open descriptors, and creating thousands of namespaces would take seconds.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// Fails if the kernel refuses.
     pub(crate) fn confine_worker() -> Result<(), ConfineError> {
         match protection() {
             Protection::Landlock { .. } => Self::reading().confine_thread(),
@@ -138,13 +139,13 @@ impl Domain {
         }
     }
 
-    /// Does some work on a confined thread of its own and waits for it.
+    /// Runs `work` on a confined thread of its own and waits for it.
     ///
     /// # Errors
-    /// Where the thread cannot be confined; the work is then not done.
+    /// Fails if the thread cannot be confined. `work` is not run in that case.
     ///
     /// # Panics
-    /// Where the work does.
+    /// Panics if `work` does.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, ConfineError> {
         std::thread::scope(|scope| {
             let confined = || self.confine_thread().map(|()| work());
@@ -157,10 +158,11 @@ impl Domain {
         })
     }
 
-    /// Confines the program a command starts, and all that it starts. The command can be spawned once.
+    /// Confines the program that a command starts, and everything that program starts. The command can then be spawned
+    /// only once.
     ///
     /// # Errors
-    /// Where the domain cannot be prepared; where the kernel refuses it, spawning fails.
+    /// Fails if the domain cannot be prepared. If the kernel refuses it, spawning fails.
     pub fn bind(self, command: &mut Command) -> Result<(), ConfineError> {
         match &self.protection {
             Protection::Landlock { .. } => {
@@ -169,13 +171,14 @@ impl Domain {
                     let ruleset = ruleset.take().ok_or(io::ErrorKind::PermissionDenied)?;
                     ruleset.enforce_raw()
                 };
-                // SAFETY: between fork and exec it makes two system calls on a descriptor that was made before.
+                // SAFETY: between fork and exec this only makes two system calls on a descriptor opened before the
+                // fork.
                 unsafe { command.pre_exec(enter) };
             }
             Protection::MountNamespace => {
                 let plan = namespace::Plan::of(&self.grants)?;
                 let enter = move || plan.enter_for_good().map_err(|(_, source)| source);
-                // SAFETY: between fork and exec it makes system calls on text that was allocated before.
+                // SAFETY: between fork and exec this only makes system calls, on strings allocated before the fork.
                 unsafe { command.pre_exec(enter) };
             }
             Protection::Nothing { .. } => {}

@@ -1,5 +1,6 @@
-//! A domain as a mount namespace: everything is read-only and without devices, save for the directories granted
-//! and a `/dev` with the harmless ones. Objects granted are reached by their descriptors, whose mounts lie outside.
+//! A domain as a mount namespace: everything is read-only and without device nodes, except for the granted directories
+//! and a `/dev` with harmless devices. Granted files and devices are used through descriptors opened outside the
+//! namespace.
 
 use super::{ConfineError, Grant};
 use crate::kernel::path_of_fd;
@@ -10,7 +11,7 @@ use rustix::thread::{CapabilitySet, UnshareFlags, remove_capability_from_boundin
 use std::ffi::{CStr, CString};
 use std::io;
 
-/// Character devices that lose nothing by being written, by name and number.
+/// Character devices that can be written without losing data: path and number.
 const HARMLESS: [(&CStr, u32, u32); 6] = [
     (c"/dev/null", 1, 3),
     (c"/dev/zero", 1, 5),
@@ -20,7 +21,7 @@ const HARMLESS: [(&CStr, u32, u32); 6] = [
     (c"/dev/tty", 5, 0),
 ];
 
-/// Capabilities by which a program run by root could undo the mounts, or reach files around them.
+/// Capabilities that would let a program run by root undo the mounts, or reach files around them.
 const UNDOING: [CapabilitySet; 5] = [
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::SYS_PTRACE,
@@ -33,11 +34,12 @@ const UNDOING: [CapabilitySet; 5] = [
 #[derive(Debug)]
 struct Kept {
     path: CString,
-    /// Device and inode it has to have.
+    /// Expected device and inode.
     identity: (u64, u64),
 }
 
-/// What is set up in the namespace. Everything is allocated here, so that it can be entered between fork and exec.
+/// What to set up in the namespace. Everything is allocated here, so that entering between fork and exec needs no
+/// allocation.
 #[derive(Debug)]
 pub(super) struct Plan {
     kept: Vec<Kept>,
@@ -57,17 +59,18 @@ impl Plan {
         Ok(Self { kept })
     }
 
-    /// As [`Self::enter`], between fork and exec, for a program that does not get the power to leave.
+    /// Like [`Self::enter`], for use between fork and exec: also drops the capabilities with which the program could
+    /// leave.
     pub(super) fn enter_for_good(&self) -> Result<(), (&'static str, io::Error)> {
         self.enter()?;
         let drop = |capability| remove_capability_from_bounding_set(capability);
         UNDOING.into_iter().try_for_each(drop).map_err(|error| ("prctl", error.into()))
     }
 
-    /// Moves this thread into a namespace of its own; says which call failed where it does not work.
+    /// Moves this thread into a namespace of its own. On failure, returns the name of the failed call.
     pub(super) fn enter(&self) -> Result<(), (&'static str, io::Error)> {
         let called = |call: &'static str| move |error: Errno| (call, io::Error::from(error));
-        // SAFETY: no descriptor table is unshared.
+        // SAFETY: the descriptor table is not unshared.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
             .map_err(called("unshare"))?;
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -89,7 +92,7 @@ impl Plan {
     }
 }
 
-/// Puts a `/dev` with nothing but [`HARMLESS`] in place.
+/// Mounts a `/dev` with only the devices in [`HARMLESS`].
 fn private_dev() -> Result<(), Errno> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     mount(c"tmpfs", c"/dev", c"tmpfs", flags, Some(c"mode=755,size=64k"))?;
@@ -100,7 +103,7 @@ fn private_dev() -> Result<(), Errno> {
     Ok(())
 }
 
-/// `mount_setattr(2)`.
+/// Calls mount_setattr(2).
 fn set_attributes(path: &CStr, set: u64, clear: u64, recursive: bool) -> io::Result<()> {
     let attributes =
         libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
@@ -119,7 +122,7 @@ fn set_attributes(path: &CStr, set: u64, clear: u64, recursive: bool) -> io::Res
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether this process may make mount namespaces: tried on a thread that ends at once.
+/// Checks, on a short-lived thread, that this process may create mount namespaces.
 pub(super) fn is_possible() -> Result<(), ConfineError> {
     let enter = || Plan { kept: Vec::new() }.enter();
     std::thread::scope(|scope| match scope.spawn(enter).join() {

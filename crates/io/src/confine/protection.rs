@@ -1,39 +1,39 @@
-//! Which protection this machine has.
+//! Which protection this machine offers.
 
 use super::namespace;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The first version of Landlock that covers truncation (Linux 6.2).
+/// First Landlock ABI that covers truncation (Linux 6.2).
 const FIRST_FOR_FILES: u32 = 3;
-/// The first version that covers the ioctls of devices (Linux 6.10).
+/// First Landlock ABI that covers device ioctls (Linux 6.10).
 const FIRST_FOR_DEVICES: u32 = 5;
 
-/// How the kernel holds threads and children to what the guards allowed.
+/// How the kernel restricts threads and children to what the guards allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protection {
-    /// Landlock, with the version of its interface that the kernel has.
+    /// Landlock.
     Landlock {
-        /// Version of its interface, at least 3.
+        /// ABI version of the kernel, at least 3.
         abi: u32,
     },
-    /// A mount namespace of its own in which everything is read-only; needs root.
+    /// A private mount namespace in which everything is read-only. Needs root.
     MountNamespace,
-    /// None: the guards alone decide.
+    /// None: only the guards protect.
     Nothing {
-        /// Why, in a clause.
+        /// The reason, as a clause.
         why: String,
     },
 }
 
 impl Protection {
-    /// True where the kernel enforces what the guards decide.
+    /// Returns true if the kernel enforces the guards' decisions.
     #[must_use]
     pub fn is_enforced(&self) -> bool {
         !matches!(self, Self::Nothing { .. })
     }
 
-    /// True where Landlock distinguishes the ioctls of devices.
+    /// Returns true if Landlock can restrict device ioctls.
     pub(super) fn covers_ioctls(&self) -> bool {
         matches!(self, Self::Landlock { abi } if *abi >= FIRST_FOR_DEVICES)
     }
@@ -49,8 +49,8 @@ impl fmt::Display for Protection {
     }
 }
 
-/// The protection of this machine, found out once: Landlock from ABI 5, else a private mount namespace, else
-/// Landlock from ABI 3, which leaves the ioctls of devices to the guards.
+/// Returns the protection of this machine, detected once: Landlock from ABI 5, otherwise a private mount namespace,
+/// otherwise Landlock from ABI 3, which does not restrict device ioctls.
 #[must_use]
 pub fn protection() -> &'static Protection {
     static FOUND: OnceLock<Protection> = OnceLock::new();
@@ -76,11 +76,11 @@ fn find() -> Protection {
     Protection::Nothing { why: format!("{landlock}, and a private mount namespace needs root") }
 }
 
-/// Version of Landlock's interface; 0 where it is missing, disabled or forbidden.
+/// Returns the Landlock ABI version; 0 if Landlock is missing, disabled or forbidden.
 fn landlock_abi() -> u32 {
     const VERSION: libc::c_ulong = 1;
     let (attributes, size_bytes) = (std::ptr::null::<libc::c_void>(), 0usize);
-    // SAFETY: with this flag the call reads no memory and makes no descriptor.
+    // SAFETY: with this flag the call reads no memory and creates no descriptor.
     let abi = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, attributes, size_bytes, VERSION)
     };

@@ -15,15 +15,14 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Checks that a device that is open may be written and takes it for this process alone. `path` is
-/// for messages.
+/// Checks that an open device may be written, and claims it exclusively. `path` is for messages.
 ///
-/// As long as the descriptors returned stay open, the kernel lets nobody mount the device, swap
-/// on it or stack anything on it. They are of the device itself and of those that share its data
-/// through a loop device, which claims nothing.
+/// While the returned descriptors are open, the kernel does not let anyone mount the device, swap on it or stack
+/// anything on it. They are open on the device itself and on devices that share its data through a loop device, because
+/// a loop device does not claim its backing device.
 ///
 /// # Errors
-/// A [`GuardError`] where somebody uses the device, it is read-only or `destroy_data` is missing.
+/// Returns a [`GuardError`] if the device is in use or read-only, or `destroy_data` is missing.
 pub(crate) fn claim_for_writing(
     judged: &File,
     path: &Path,
@@ -57,7 +56,7 @@ pub(crate) fn claim_for_writing(
 fn refuse_mounted(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
     let mounts: Vec<(Option<DeviceNumber>, Mount)> = proc::mounts(roots)
         .into_iter()
-        // Btrfs mounts bear an anonymous number; only the source names a device.
+        // Btrfs mounts have an anonymous device number; only their source names a device.
         .map(|mount| (by_source(&mount), mount))
         .collect();
     for relative in related {
@@ -78,7 +77,7 @@ fn refuse_mounted(path: &Path, related: &[Related], roots: &Roots) -> Result<(),
     Ok(())
 }
 
-/// The device a mount names as its source; none for file systems whose source is free text.
+/// Returns the device that a mount names as its source; `None` for file systems whose source is free text.
 fn by_source(mount: &Mount) -> Option<DeviceNumber> {
     const WITHOUT_DEVICE: [&str; 5] = ["tmpfs", "proc", "sysfs", "devtmpfs", "overlay"];
     let names_device =
@@ -86,7 +85,8 @@ fn by_source(mount: &Mount) -> Option<DeviceNumber> {
     names_device.then(|| DeviceNumber::of_path(&mount.source)).flatten()
 }
 
-/// A mounted btrfs names one device of its several in mountinfo; sysfs names them all.
+/// Returns the mounted btrfs volume that a device belongs to. Mountinfo names only one device of a volume; sysfs names
+/// all.
 fn mounted_btrfs(device: &BlockDevice, roots: &Roots) -> Option<PathBuf> {
     let volume = device.btrfs_volume(roots)?;
     Some(Path::new("btrfs volume").join(volume.file_name()?))
@@ -102,7 +102,8 @@ fn refuse_swap(path: &Path, related: &[Related], roots: &Roots) -> Result<(), Gu
     }
 }
 
-/// A loop device does not hold what is behind it, so the kernel would not object to it.
+/// Refuses a device with something stacked on it. A loop device does not claim its backing device, so the kernel would
+/// allow writing to it.
 fn refuse_stacked(path: &Path, related: &[Related]) -> Result<(), GuardError> {
     match related.iter().find(|relative| relative.relation == Relation::Above) {
         Some(relative) => {
@@ -112,7 +113,8 @@ fn refuse_stacked(path: &Path, related: &[Related]) -> Result<(), GuardError> {
     }
 }
 
-/// Virtual machines and databases write to devices without holding them.
+/// Refuses a device that a process has open for writing: virtual machines and databases write to devices without
+/// claiming them.
 fn refuse_written(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
     let writer = proc::users(&objects(related), roots).into_iter().find(|user| user.writes);
     match writer {
@@ -153,8 +155,8 @@ fn claim(
     }
 }
 
-/// Claims what a loop device leaves to others: what is behind it, and other loop devices on the same.
-/// These may be mounted where no process of this machine shows it, and only a claim finds out.
+/// Claims what a loop device does not claim: its backing device and other loop devices on it. These may be mounted in a
+/// namespace that no process visible here lives in, which only a claim reveals.
 fn claim_others(
     path: &Path,
     related: &[Related],
@@ -170,14 +172,14 @@ fn claim_others(
                 let holder = format!("the kernel says that something holds {}", other.words);
                 return Err(GuardError::Held { path: path.into(), holder }.into());
             }
-            // No node of it here, or no right to open it: the other guards have to do.
+            // It has no node here, or this process may not open it: only the other guards apply.
             Ok(_) | Err(_) => {}
         }
     }
     Ok(claims)
 }
 
-/// The formats on a device and its partitions.
+/// Returns the formats on a device and its partitions.
 fn contents(file: &File, device: &BlockDevice) -> Contents {
     let stretch =
         |start_bytes, size_bytes| signatures(&DeviceRange { file, start_bytes, size_bytes });

@@ -1,11 +1,11 @@
-//! Why a guard refuses.
+//! Why a guard refuses a target.
 
 use super::signature::Contents;
 use crate::targets::error::fits;
 use iogauge_model::units::Bytes;
 use std::path::PathBuf;
 
-/// A refusal: what would have been destroyed, filled or read wrongly. Exit code 3.
+/// A refusal: data would have been destroyed, a disk filled, or something read wrongly. Exit code 3.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GuardError {
     #[error(
@@ -18,20 +18,20 @@ pub enum GuardError {
     )]
     Mounted {
         path: PathBuf,
-        /// Which device is mounted: `it`, `its partition sdb1`.
+        /// The mounted device: `it`, `its partition sdb1`.
         what: String,
         mount_point: PathBuf,
     },
     #[error("{}: refused, {what} is active swap; hint: run swapoff, or use another device", path.display())]
     Swap {
         path: PathBuf,
-        /// Which device is swap: `it`, `its partition sdb1`.
+        /// The swap device: `it`, `its partition sdb1`.
         what: String,
     },
     #[error("{}: refused, {what}; hint: take that apart, or use another device", path.display())]
     Stacked {
         path: PathBuf,
-        /// What is stacked on what: `dm-0 stacked on its partition sdb1`.
+        /// What is stacked on what, such as `dm-0 stacked on its partition sdb1`.
         what: String,
     },
     #[error("{}: refused, {holder}; hint: stop that, or use another target", path.display())]
@@ -65,7 +65,7 @@ pub enum GuardError {
         path: PathBuf,
         needed_bytes: u64,
         reserve_bytes: u64,
-        /// Largest size that fits, in bytes; 0 where none does.
+        /// Largest size that fits, in bytes; 0 if none does.
         fits_bytes: u64,
     },
     #[error("{}: refused, another iogauge is using it; hint: wait, or use another file", path.display())]

@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Checks that a file that is open may be written, once it is known that it should be. `path` is
-/// for messages. Of a file that iogauge made it is enough that no loop device is known to be on it; of
-/// any other one it has to be known that none is.
+/// Checks that an open file can be written safely, after it has been decided that it should be. `path` is for messages.
+/// A file that iogauge made passes if no loop device is known to be on it. Any other file passes only if it is certain
+/// that no loop device is on it.
 ///
 /// # Errors
-/// Where the file is read-only, active swap, behind a loop device or open for writing elsewhere.
+/// Fails if the file is read-only, active swap, behind a loop device or open for writing elsewhere.
 pub(crate) fn takes_writes(
     judged: impl AsFd,
     path: &Path,
@@ -46,10 +46,10 @@ pub(crate) fn takes_writes(
     })
 }
 
-/// Checks that something open (`O_PATH` is enough) lies on a file system that holds data. `path` is for messages.
+/// Checks that an open object (`O_PATH` is enough) lies on a file system that holds data. `path` is for messages.
 ///
 /// # Errors
-/// [`GuardError::KernelFile`].
+/// Returns [`GuardError::KernelFile`] if it does not.
 pub(crate) fn holds_data(fd: impl AsFd, path: &Path) -> Result<(), GuardError> {
     match pseudo_file_system(fd) {
         Some(file_system) => Err(GuardError::KernelFile { path: path.into(), file_system }),
@@ -85,7 +85,7 @@ fn refuse_behind_loop(
     }
 }
 
-/// True where a file is reached by one name only, whatever is mounted where.
+/// Returns true if a file can be reached under one name only, in any mount namespace.
 fn has_one_name(judged: impl AsFd) -> bool {
     let stat = statx(judged, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK);
     stat.is_ok_and(|stat| {
@@ -93,10 +93,10 @@ fn has_one_name(judged: impl AsFd) -> bool {
     })
 }
 
-/// Checks that files can be made in a directory.
+/// Checks that files can be created in a directory.
 ///
 /// # Errors
-/// Where its mode, its attributes or its file system forbid it.
+/// Fails if its mode, its attributes or its file system forbid it.
 pub(crate) fn directory_takes_files(directory: impl AsFd, path: &Path) -> Result<(), GuardError> {
     write_access(directory).map_err(|error| {
         let reason = match error {
@@ -109,19 +109,19 @@ pub(crate) fn directory_takes_files(directory: impl AsFd, path: &Path) -> Result
     })
 }
 
-/// Checks that a file can be removed from a directory; `path` is the file's.
+/// Checks that a file can be removed from a directory; `path` is that of the file.
 ///
 /// # Errors
-/// [`GuardError::NotRemovable`].
+/// Returns [`GuardError::NotRemovable`] if the file system is read-only.
 pub(crate) fn lets_remove(directory: impl AsFd, path: &Path) -> Result<(), GuardError> {
     match write_access(directory) {
         Err(Errno::ROFS) => Err(GuardError::NotRemovable { path: path.into() }),
-        // What else may be in the way is told by the removal itself.
+        // Removing the file reports any other obstacle.
         _ => Ok(()),
     }
 }
 
-/// Asks the kernel with the rights this process acts under; writes nothing.
+/// Checks write access with this process's effective rights, without writing.
 fn write_access(fd: impl AsFd) -> Result<(), Errno> {
     rustix::fs::accessat(CWD, path_of_fd(fd), Access::WRITE_OK, AtFlags::EACCESS)
 }

@@ -1,8 +1,8 @@
-//! Loop devices, and what is behind each.
+//! Loop devices and their backing files and devices.
 //!
-//! A loop device does not keep others off the file or device behind it, so that the kernel objects to
-//! no write there. Its driver reports what is behind it to those who may open it. Others get a path from
-//! sysfs, which may be gone, out of reach, or lead to another file here than where it was set up.
+//! A loop device does not claim its backing file or device, so the kernel allows others to write to it. The loop driver
+//! reports the backing object to processes that may open the loop device. Others only see a path in sysfs, which may be
+//! deleted, unreachable, or lead to a different file here than where the device was set up.
 
 use crate::kernel::{BlockDevice, LoopBacking, Roots};
 use crate::targets::descriptor::Identity;
@@ -11,18 +11,18 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What the kernel adds to the path of a file that has lost this name.
+/// Suffix that the kernel appends to the path of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
-/// A loop device that has something behind it.
+/// A loop device that is set up.
 #[derive(Debug)]
 pub(super) struct Loop {
     pub device: BlockDevice,
-    /// Of what is behind it, as sysfs has it.
+    /// Path of the backing object, from sysfs.
     path: Option<PathBuf>,
-    /// What is behind it by its driver, or else what the path leads to here.
+    /// The backing object as reported by the driver, otherwise what `path` leads to here.
     leads_to: Option<Identity>,
-    /// True where its driver said so.
+    /// True if the driver reported it.
     asked: bool,
 }
 
@@ -34,22 +34,22 @@ impl Loop {
         });
         let path = device.loop_backing();
         let leads_to = asked.or_else(|| Identity::at(path.as_deref()?));
-        // Last, for it may have been taken down meanwhile.
+        // Checked last, because the device may have been detached meanwhile.
         let is_set_up = asked.is_some() || device.is_loop();
         is_set_up.then_some(Self { device, path, leads_to, asked: asked.is_some() })
     }
 
-    /// What is behind it; `None` where neither its driver nor its path shows it.
+    /// Returns the backing object; `None` if neither the driver nor the path shows it.
     pub fn behind(&self) -> Option<Identity> {
         self.leads_to.filter(|_| self.asked || !self.has_lost_its_name())
     }
 
-    /// True where this is behind it.
+    /// Returns true if this object is the backing object.
     pub fn is_on(&self, object: Identity) -> bool {
         self.leads_to == Some(object)
     }
 
-    /// True where something is behind both, or may be.
+    /// Returns true if both have, or may have, the same backing object.
     pub fn may_share(&self, other: &Self) -> bool {
         match (self.behind(), other.behind()) {
             (Some(one), Some(another)) => one == another,
@@ -57,14 +57,14 @@ impl Loop {
         }
     }
 
-    /// True where a file of this path may be behind it that is not what its path leads to here. A
-    /// file that has one name has that name wherever the device was set up.
+    /// Returns true if a file with this path may be the backing object although sysfs's path does not lead to it here.
+    /// A file with a single name has the same name wherever the device was set up.
     pub fn may_be_on(&self, path: &Path, has_one_name: bool) -> bool {
         let is_other = self.behind().is_some() && has_one_name && !self.is_named_like(path);
         !self.asked && !is_other
     }
 
-    /// True where it is not known what is behind it, and the name is that of this path.
+    /// Returns true if the backing object is unknown and was named like this path.
     pub fn is_lost_and_named_like(&self, path: &Path) -> bool {
         self.behind().is_none() && self.is_named_like(path)
     }
@@ -80,12 +80,12 @@ impl Loop {
     }
 }
 
-/// Every loop device that is set up; `None` where they cannot be listed.
+/// Returns all loop devices that are set up; `None` if they cannot be listed.
 ///
-/// sysfs shows what is behind them. Where it is missing, or something is mounted over it, its directories
-/// are missing or empty: what `/proc/partitions` has must be there.
+/// They are read from sysfs. If sysfs is missing, or something is mounted over it, its directories are missing or
+/// empty. So each loop device in `/proc/partitions` must also appear in sysfs.
 pub(super) fn all(roots: &Roots) -> Option<Vec<Loop>> {
-    // First, for a device that comes between is in sysfs then.
+    // Read first: a device that is added in between is then in sysfs as well.
     let partitions = fs::read_to_string(roots.path("proc/partitions")).ok()?;
     fs::read_dir(roots.path("sys/block")).ok()?;
     let devices = BlockDevice::all(roots);
@@ -94,7 +94,7 @@ pub(super) fn all(roots: &Roots) -> Option<Vec<Loop>> {
     is_whole.then(|| devices.into_iter().filter_map(|device| Loop::of(device, roots)).collect())
 }
 
-/// Kernel names of the loop devices in the text of `/proc/partitions`.
+/// Returns the kernel names of the loop devices in the text of `/proc/partitions`.
 fn loop_names(partitions: &str) -> impl Iterator<Item = &str> {
     let is_loop = |name: &&str| {
         let number = name.strip_prefix("loop").unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What iogauge refuses to do to a target.
+//! Checks that refuse targets whose use could destroy data.
 //!
-//! A mounted, swapped, stacked or held device is refused whatever the user asked for;
-//! `--destroy-data` allows no more than to lose what lies idle on a device.
+//! A mounted, swapped, stacked or held device is always refused. `--destroy-data` only permits losing data that is not
+//! in use.
 
 mod block;
 mod error;

@@ -1,7 +1,7 @@
-//! Looking again before somebody is said to hold a file or device.
+//! Retries before a file or device is reported as held.
 //!
-//! udev and mount probe devices for a moment, and a process about to start another program shares
-//! its open files and locks with it until that program begins. Neither is a reason to refuse.
+//! udev and mount probe devices for a moment, and a forked process shares open files and locks with its parent until it
+//! calls exec. Neither is a reason to refuse.
 
 use super::error::GuardError;
 use crate::targets::error::TargetError;

@@ -1,4 +1,4 @@
-//! Who uses a file or device: mounts, swap, open files. All from procfs (proc(5)).
+//! Finds users of a file or device in procfs (proc(5)): mounts, swap, open files.
 
 use crate::kernel::{Mount, Roots, mounts_of, unescape};
 use crate::targets::descriptor::Identity;
@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The mounts of every mount namespace that a process lives in, those this process sees first.
+/// Returns the mounts of the mount namespaces of all processes; those of this process come first.
 ///
-/// Without privileges only the namespaces of the user's own processes are seen, and that of the
-/// first process where its mounts may be read.
+/// Without privileges, only the namespaces of the user's own processes are visible, and that of process 1 if its mounts
+/// may be read.
 pub(crate) fn mounts(roots: &Roots) -> Vec<Mount> {
     let mut seen = Vec::new();
     let others = numbered(&roots.path("proc")).into_iter().map(|pid| pid.to_string());
@@ -18,7 +18,7 @@ pub(crate) fn mounts(roots: &Roots) -> Vec<Mount> {
         .chain(others)
         .filter(|process| {
             let namespace = fs::read_link(roots.path("proc").join(process).join("ns/mnt"));
-            // One whose namespace is not known is asked in any case.
+            // A process whose namespace is unknown is always included.
             namespace.map_or(true, |namespace| {
                 let new = !seen.contains(&namespace);
                 if new {
@@ -31,7 +31,7 @@ pub(crate) fn mounts(roots: &Roots) -> Vec<Mount> {
         .collect()
 }
 
-/// Paths of active swap files and devices.
+/// Returns the paths of active swap files and devices.
 pub(crate) fn swaps(roots: &Roots) -> Vec<PathBuf> {
     parse_swaps(&fs::read(roots.path("proc/swaps")).unwrap_or_default())
 }
@@ -45,7 +45,7 @@ fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A process that has something open.
+/// A process that has an object open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub pid: u32,
@@ -59,10 +59,9 @@ impl User {
     }
 }
 
-/// Other processes that have one of `objects` open, those that write first.
+/// Returns the other processes that have one of `objects` open, writers first.
 ///
-/// Costs one `stat` per open file of the machine. Without privileges only the user's own
-/// processes are seen.
+/// Costs one `stat` per open file on the machine. Without privileges, only the user's own processes are visible.
 pub(crate) fn users(objects: &[Identity], roots: &Roots) -> Vec<User> {
     let own = std::process::id();
     let mut users: Vec<User> = numbered(&roots.path("proc"))
@@ -88,7 +87,7 @@ fn process_use(pid: u32, objects: &[Identity], roots: &Roots) -> Option<User> {
     found.map(|writes| User { pid, command, writes })
 }
 
-/// The access mode in the octal `flags:` line of fdinfo.
+/// Returns true if the octal `flags:` line of an fdinfo text has an access mode that allows writing.
 fn opened_for_writing(fdinfo: &str) -> bool {
     fdinfo
         .lines()

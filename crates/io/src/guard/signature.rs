@@ -1,4 +1,4 @@
-//! What is on a block device, by the magic numbers of its formats.
+//! Recognizes the formats on a block device by their magic numbers.
 
 mod known;
 
@@ -12,7 +12,7 @@ pub use known::Signature;
 pub(crate) trait Source {
     /// Size in bytes.
     fn size_bytes(&self) -> u64;
-    /// Exactly so many bytes; `None` where they lie beyond the end or cannot be read.
+    /// Reads exactly `length` bytes; `None` if they extend beyond the end or cannot be read.
     fn read(&self, offset_bytes: u64, length: usize) -> Option<Vec<u8>>;
 
     fn has(&self, offset_bytes: u64, magic: &[u8]) -> bool {
@@ -35,7 +35,7 @@ impl Source for Vec<u8> {
     }
 }
 
-/// A stretch of an open file or device.
+/// A range of an open file or device.
 pub(crate) struct DeviceRange<'a> {
     pub file: &'a File,
     pub start_bytes: u64,
@@ -88,7 +88,7 @@ impl fmt::Display for Contents {
     }
 }
 
-/// Every format whose magic number is found. Reads about 600 KiB.
+/// Returns every format whose magic number is found. Reads about 600 KiB.
 pub(crate) fn signatures(source: &dyn Source) -> Vec<Signature> {
     known::all(source)
 }

@@ -1,42 +1,43 @@
-//! Which other devices share a device's data: its partitions, its disk, what is stacked on it, what
-//! it is made of, and loop devices on the same file or device.
+//! Finds the devices that share data with a device: its partitions, its disk, devices stacked on it, devices it is made
+//! of, and loop devices on the same file or device.
 
 use super::loops::Loop;
 use crate::kernel::{BlockDevice, Roots};
 use crate::targets::descriptor::Identity;
 
-/// How a device shares data with the one in question.
+/// How a device shares data with the device being checked ("it").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// It is the one.
+    /// The device itself.
     Itself,
     /// A partition of it.
     Partition,
-    /// The disk it is a partition of.
+    /// The disk that contains it as a partition.
     Disk,
-    /// Stacked on it, on a partition of it, on its disk, or on a device beside it.
+    /// Stacked on it, on one of its partitions, on its disk, or on a [`Self::Beside`] device.
     Above,
-    /// It is made of this one.
+    /// A device it is made of.
     Below,
-    /// A loop device on what this one is made of, or a partition of such a device.
+    /// A loop device on a device or file that it is made of, or a partition of such a loop device.
     Beside,
 }
 
-/// A device that shares data with the one in question.
+/// A device that shares data with the device being checked.
 #[derive(Debug, Clone)]
 pub(super) struct Related {
     pub device: BlockDevice,
     pub relation: Relation,
-    /// True where only a loop device lies between the two, which keeps nobody off this one.
+    /// True if the link between the two is a loop device, which does not claim this one.
     pub left_by_loop: bool,
-    /// Words for a message, such as `dm-0 stacked on its partition sdb1`.
+    /// Description for a message, such as `dm-0 stacked on its partition sdb1`.
     pub words: String,
 }
 
-/// Every device that shares data with `device`, itself first.
+/// Returns every device that shares data with `device`, `device` itself first.
 ///
-/// Other partitions of its disk share none, nor do other devices stacked on what it is made of. Of loop
-/// devices this is not known: two of them on one file count as one, whatever part of it each shows.
+/// Other partitions of its disk share no data with it, and neither do other devices stacked on the devices it is made
+/// of. For loop devices this is unknown: two loop devices on one file count as related, whichever part of the file each
+/// shows.
 pub(super) fn related(device: BlockDevice, loops: &[Loop], roots: &Roots) -> Vec<Related> {
     let mut family = Family { found: Vec::new(), loops, roots };
     family.add(device.clone(), Relation::Itself, "it".into());
@@ -65,7 +66,7 @@ struct Family<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// Adds a device unless it is known, which also ends loops in a broken tree.
+    /// Adds a device unless it is already known, which also breaks cycles in a malformed tree.
     fn add(&mut self, device: BlockDevice, relation: Relation, words: String) -> bool {
         let new = self.found.iter().all(|known| known.device != device);
         if new {
@@ -74,7 +75,7 @@ impl<'a> Family<'a> {
         new
     }
 
-    /// As [`Self::add`], of a device that a loop device leaves to others.
+    /// Like [`Self::add`], for a device that a loop device uses without claiming it.
     fn add_left(&mut self, device: BlockDevice, relation: Relation, words: String) -> bool {
         let new = self.add(device, relation, words);
         if let Some(added) = self.found.last_mut().filter(|_| new) {
@@ -83,19 +84,19 @@ impl<'a> Family<'a> {
         new
     }
 
-    /// The loop device that this device is; `None` for any other.
+    /// Returns the loop device with this device's identity; `None` if it is not a loop device.
     fn as_loop(&self, device: &BlockDevice) -> Option<&'a Loop> {
         self.loops.iter().find(|candidate| candidate.device == *device)
     }
 
-    /// Loop devices on a device.
+    /// Returns the loop devices whose backing object is this device.
     fn loops_on(&self, device: &BlockDevice) -> Vec<&'a Loop> {
         let Some(object) = device.number().map(Identity::Device) else { return Vec::new() };
         self.loops.iter().filter(|candidate| candidate.is_on(object)).collect()
     }
 
-    /// Adds what is stacked on those found from an index on. The list grows while it is walked: what
-    /// is stacked on a stacked device is found in turn.
+    /// Adds the devices stacked on those found, starting at an index. The list grows during the walk, so that stacks of
+    /// any height are covered.
     fn add_all_above(&mut self, from: usize) {
         let mut index = from;
         while index < self.found.len() {
@@ -129,7 +130,7 @@ impl<'a> Family<'a> {
     fn add_below(&mut self, upper: &BlockDevice) {
         let underneath = |device: &BlockDevice| format!("{} underneath", device.name);
         let mut lower = upper.slaves();
-        // The disk of the device in question is known already, and no longer new here.
+        // The disk of the device being checked has already been added and is not new here.
         lower.extend(upper.parent());
         for device in lower {
             if self.add(device.clone(), Relation::Below, underneath(&device)) {
@@ -142,7 +143,7 @@ impl<'a> Family<'a> {
         let Some(behind) = BlockDevice::find(number, self.roots) else { return };
         if self.add_left(behind.clone(), Relation::Below, underneath(&behind)) {
             self.add_below(&behind);
-            // All of it is behind the loop device, partitions too.
+            // The loop device contains the whole device, including its partitions.
             for partition in behind.partitions() {
                 let words = underneath(&partition);
                 self.add(partition, Relation::Below, words);
@@ -150,7 +151,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Adds loop devices on what the device in question is made of.
+    /// Adds loop devices on what the device being checked is made of.
     fn add_beside(&mut self) {
         let is_part = |relation| matches!(relation, Relation::Partition | Relation::Above);
         let bases: Vec<Related> =
@@ -171,7 +172,7 @@ impl<'a> Family<'a> {
     }
 }
 
-/// What two loop devices share, in words.
+/// Describes what two loop devices share.
 fn shared(one: &Loop, another: &Loop) -> &'static str {
     match (one.behind(), another.behind()) {
         (Some(Identity::File { .. }), Some(_)) => "on the same file",

@@ -1,4 +1,4 @@
-//! The guards against made-up sysfs and procfs trees: stacks that no loop device can show.
+//! Tests the guards on made-up sysfs and procfs trees, for device stacks that loop devices cannot form.
 
 use super::{GuardError, claim_for_writing, takes_writes};
 use crate::kernel::{DeviceNumber, Roots};
@@ -47,13 +47,13 @@ impl Machine {
         machine
     }
 
-    /// Has `/proc/partitions` show these devices, each a line.
+    /// Writes these devices, one per line, to `/proc/partitions`.
     fn shows(&self, devices: &str) {
         let text = format!("major minor  #blocks  name\n\n{devices}");
         fs::write(self.roots.path("proc/partitions"), text).unwrap();
     }
 
-    /// A loop device with this path behind it, as sysfs tells it. No node leads to its driver.
+    /// Adds a loop device with this backing path to sysfs. It has no node, so its driver cannot be asked.
     fn loop_on(&self, name: &str, number: &str, path: &str) {
         self.device(name, number);
         fs::create_dir(self.sys_dir(name).join("loop")).unwrap();
@@ -90,7 +90,7 @@ impl Machine {
         self
     }
 
-    /// What the guards say to a write; the node is no device, so none gets through.
+    /// Returns the guards' verdict on a write. The node is not a device, so no write gets through.
     fn judge(&self, number: &str) -> Result<(), TargetError> {
         let number: DeviceNumber = number.parse().unwrap();
         let node = self.dir.path().join("node");
@@ -112,7 +112,7 @@ impl Machine {
         }
     }
 
-    /// True where every guard before the kernel's own let the device pass.
+    /// Returns true if every guard lets the device pass, except for the kernel's exclusive open.
     fn passes(&self, number: &str) -> bool {
         matches!(self.judge(number), Err(TargetError::Changed { .. }))
     }
@@ -193,7 +193,7 @@ fn a_loop_in_the_tree_ends() {
     machine.refusal("253:2");
 }
 
-/// A process that has a file open, as procfs would show it.
+/// Adds a process that has a file open to procfs.
 fn process(proc: &Path, pid: u32, command: &str, file: &Path, flags: &str) {
     let dir = proc.join(pid.to_string());
     fs::create_dir_all(dir.join("fd")).unwrap();
@@ -260,7 +260,7 @@ fn loop_devices_that_cannot_be_listed_refuse_every_write() {
     unlisted(&machine);
 }
 
-/// What a user sees who may not open loop devices: their paths.
+/// Covers a user who may not open loop devices and only sees their paths.
 #[test]
 fn a_path_excludes_a_loop_device_only_where_it_leads_to_a_file_of_another_name() {
     let machine = Machine::new();
@@ -272,7 +272,7 @@ fn a_path_excludes_a_loop_device_only_where_it_leads_to_a_file_of_another_name()
     machine.loop_on("loop3", "7:3", "");
     let judge = |path: &str| {
         fs::write(machine.sys_dir("loop3/loop").join("backing_file"), path).unwrap();
-        // Somebody reads the file, so that the kernel cannot vouch for it.
+        // The file has a reader, so a lease cannot prove that no loop device has it open.
         let _reader = File::open(&file).unwrap();
         writes(&file, &machine)
     };

@@ -1,4 +1,4 @@
-//! Numbers of devices.
+//! Device numbers.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -6,23 +6,23 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Number of a device.
+/// A device number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceNumber {
-    /// Driver; 0 where no block device is behind the number.
+    /// The driver; 0 if no block device belongs to the number.
     pub major: u32,
-    /// Device of the driver.
+    /// The device within the driver.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// The number in the form `stat` returns it (`st_dev`, `st_rdev`).
+    /// Converts a number in the form that `stat` returns (`st_dev`, `st_rdev`).
     #[must_use]
     pub fn from_raw(raw: u64) -> Self {
         Self { major: rustix::fs::major(raw), minor: rustix::fs::minor(raw) }
     }
 
-    /// Number of the block device at `path`, or of the one it leads to; `None` for anything else.
+    /// Returns the number of the block device at `path`. Follows symbolic links. Returns `None` for anything else.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! Files without a name, and names that are given without taking the place of anything.
+//! Unnamed files, and naming and renaming without replacing an existing file.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -7,13 +7,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
-/// The path by which this process reaches what a descriptor is of, whatever its names lead to by now
-/// (proc_pid_fd(5)). A child that inherits the descriptor reaches it by the same path.
+/// Returns the path under which this process reaches the object of a descriptor, even if its names have changed
+/// (proc_pid_fd(5)). A child that inherits the descriptor can use the same path.
 pub(crate) fn path_of_fd(fd: impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
 }
 
-/// Makes a file without a name in a directory; `None` where the file system has no such files.
+/// Creates an unnamed file in a directory; `None` if the file system does not support unnamed files.
 pub(crate) fn unnamed_file(
     directory: impl AsFd,
     access: OFlags,
@@ -27,19 +27,19 @@ pub(crate) fn unnamed_file(
     }
 }
 
-/// Gives a file without a name this one.
+/// Gives an unnamed file a name.
 ///
 /// # Errors
-/// [`Errno::EXIST`] where the name is taken.
+/// Returns [`Errno::EXIST`] if the name is taken.
 pub(crate) fn name_file(file: &File, directory: impl AsFd, name: &OsStr) -> Result<(), Errno> {
     rustix::fs::linkat(CWD, path_of_fd(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// Gives what has the name `from` the name `to`, which must be free. Where the file system cannot promise
-/// that it replaces nothing, a second link does, and the first name goes.
+/// Renames a file to a name that must be free. If the file system has no rename that never replaces a file, links the
+/// new name and removes the old one.
 ///
 /// # Errors
-/// [`Errno::EXIST`] where the name is taken.
+/// Returns [`Errno::EXIST`] if the new name is taken.
 pub(crate) fn rename_to_free(
     (directory, from): (impl AsFd, &OsStr),
     (to_directory, to): (impl AsFd, &OsStr),

@@ -1,27 +1,27 @@
-//! What is behind a loop device, as its driver says (loop(4)).
+//! The backing file or device of a loop device, as its driver reports it (loop(4)).
 
 use super::{BlockDevice, DeviceNumber, Roots};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::os::fd::AsRawFd;
 
-/// What a loop device has behind it: a regular file, or a device.
+/// The backing object of a loop device: a regular file or a block device.
 ///
-/// sysfs shows a path, which may mean another file here than where the device was set up (another
-/// mount namespace), or none. The driver reports device and inode.
+/// sysfs only shows a path. It may be missing, or mean a different file here than in the mount namespace where the
+/// device was set up. The driver reports device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopBacking {
     /// A regular file.
     File {
-        /// Number of the device it lies on.
+        /// The device that contains the file.
         device: DeviceNumber,
-        /// Number of its inode.
+        /// Inode number.
         inode: u64,
     },
     /// A block device.
     Device(DeviceNumber),
 }
 
-/// `struct loop_info64`.
+/// `struct loop_info64` of the kernel.
 #[repr(C)]
 struct LoopInfo64 {
     device: u64,
@@ -44,23 +44,22 @@ const _: () = assert!(size_of::<LoopInfo64>() == 232);
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 
 impl LoopBacking {
-    /// Asks the driver of a loop device; `None` where nothing is behind it, it is no loop device, or
-    /// its node cannot be opened here.
+    /// Asks the driver of a loop device. Returns `None` if the loop device is not set up, the device is not a loop
+    /// device, or its node cannot be opened.
     pub fn of(device: &BlockDevice, roots: &Roots) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(device.node(roots), flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&fd).ok()?;
-        // A node of this name may be of another device.
+        // The node with this name may belong to another device.
         let is_it = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice
             && Some(DeviceNumber::from_raw(stat.st_rdev)) == device.number();
         if !is_it || !device.is_loop() {
             return None;
         }
-        // SAFETY: zero is a valid value of every field of this plain structure.
+        // SAFETY: zero is a valid value for every field of this plain structure.
         let mut info: LoopInfo64 = unsafe { std::mem::zeroed() };
         let argument: *mut LoopInfo64 = &mut info;
-        // SAFETY: the kernel writes one `struct loop_info64`, for which `info` has the size, and
-        // keeps no pointer to it.
+        // SAFETY: the kernel writes one `struct loop_info64`, which is the size of `info`, and keeps no pointer to it.
         let result = unsafe { libc::ioctl(fd.as_raw_fd(), LOOP_GET_STATUS64 as _, argument) };
         (result == 0).then(|| match info.backing_device {
             0 => Self::File { device: DeviceNumber::from_raw(info.device), inode: info.inode },

@@ -1,6 +1,5 @@
-//! What the kernel shows in `/proc` and `/sys`: block devices, how they lie on each other, and
-//! what is mounted. One reading of each, for guards and for counters alike. And what several ask of it:
-//! names of files, locks, leases.
+//! What the kernel shows in `/proc` and `/sys` (block devices, how they are stacked, mounts), parsed in one place for
+//! guards and counters; also file names, locks and leases.
 
 mod block_device;
 mod device_number;
@@ -27,7 +26,7 @@ pub use roots::Roots;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The text of a small file, trimmed; `None` where it cannot be read or is empty.
+/// Returns the text of a small file, trimmed; `None` if it cannot be read or is empty.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -35,7 +34,7 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Entries of a directory in order of their names; none where it cannot be read.
+/// Returns the entries of a directory, sorted by name; none if it cannot be read.
 pub(crate) fn entries(dir: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();

@@ -1,4 +1,4 @@
-//! What is mounted where (`proc_pid_mountinfo(5)`).
+//! Mounts (proc_pid_mountinfo(5)).
 
 use super::{DeviceNumber, Roots, text};
 use std::ffi::OsString;
@@ -10,40 +10,40 @@ use std::path::PathBuf;
 /// One line of mountinfo: the fields that lead to block devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Number that `mnt_id` in `/proc/self/fdinfo/N` refers to.
+    /// The `mnt_id` in `/proc/self/fdinfo/N`.
     pub id: u64,
-    /// Number of the device; anonymous (major 0) for btrfs, overlays and all without a device.
+    /// The device number. It is anonymous (major 0) for btrfs, overlays and file systems without a device.
     pub device: DeviceNumber,
-    /// The directory of the file system that is mounted, `/` for all of it.
+    /// The mounted directory within the file system; `/` if all of it is mounted.
     pub root: PathBuf,
     /// Where it is mounted.
     pub mount_point: PathBuf,
-    /// File system type, `btrfs`.
+    /// File system type, such as `btrfs`.
     pub file_system: String,
-    /// Mount source, `/dev/sda1`; free text for some file systems.
+    /// Mount source, such as `/dev/sda1`; free text for some file systems.
     pub source: PathBuf,
-    /// Options of the mount, `rw,noatime`.
+    /// Options of the mount, such as `rw,noatime`.
     pub options: String,
-    /// Options of the file system, `rw,discard`; the controllers, where it is one of cgroup v1.
+    /// Options of the file system, such as `rw,discard`; for cgroup v1 they include the controllers.
     pub super_options: String,
     /// Upper directory of an overlay.
     pub upper_dir: Option<PathBuf>,
 }
 
-/// The mounts a process sees, by its number or `self`; none where procfs does not show it.
+/// Returns the mounts that a process sees, given by its PID or `self`; none if procfs does not show them.
 pub(crate) fn mounts_of(process: &str, roots: &Roots) -> Vec<Mount> {
     let path = roots.path("proc").join(process).join("mountinfo");
     parse_mountinfo(&fs::read(path).unwrap_or_default())
 }
 
-/// The mount that something open lies on; `None` where procfs does not show it.
+/// Returns the mount that contains an open object; `None` if procfs does not show it.
 pub(crate) fn mount_of_open(fd: impl AsFd, roots: &Roots) -> Option<Mount> {
     let fdinfo = format!("proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
     let id = mount_id(&text(&roots.path(fdinfo))?)?;
     mounts_of("self", roots).into_iter().find(|mount| mount.id == id)
 }
 
-/// The mounts in the text of mountinfo, in its order. Lines of another form are left out.
+/// Parses the text of mountinfo. Keeps the order and skips malformed lines.
 #[must_use]
 pub fn parse_mountinfo(text: &[u8]) -> Vec<Mount> {
     text.split(|b| *b == b'\n').filter_map(parse_mount).collect()
@@ -56,7 +56,7 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     let root = unescape(fields.next()?);
     let mount_point = unescape(fields.next()?);
     let options = String::from_utf8_lossy(fields.next()?).into_owned();
-    // Optional fields vary in number and end with a lone hyphen.
+    // The number of optional fields varies. They end with a single hyphen.
     fields.find(|field| *field == b"-")?;
     let file_system = String::from_utf8_lossy(fields.next()?).into_owned();
     let source = unescape(fields.next()?);
@@ -77,12 +77,12 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// The `mnt_id` line of the text of `/proc/self/fdinfo/N`.
+/// Returns the `mnt_id` in the text of `/proc/self/fdinfo/N`.
 fn mount_id(fdinfo: &str) -> Option<u64> {
     fdinfo.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok())
 }
 
-/// A path with the kernel's octal escapes (`\040` for a space) undone.
+/// Decodes the kernel's octal escapes (`\040` for a space) in a path.
 pub(crate) fn unescape(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,9 +1,9 @@
-//! Where the kernel shows devices and itself: no place for files with data.
+//! Pseudo file systems and `/dev`: no place for data files.
 
 use super::path_of_fd;
 use std::os::fd::AsFd;
 
-/// File systems by which the kernel shows itself, by what statfs(2) tells of them.
+/// Pseudo file systems, with their magic numbers from statfs(2).
 const KERNEL_FILE_SYSTEMS: [(u64, &str); 19] = [
     (0x9fa0, "proc"),
     (0x6265_6572, "sysfs"),
@@ -26,21 +26,21 @@ const KERNEL_FILE_SYSTEMS: [(u64, &str); 19] = [
     (0x0765_5821, "resctrl"),
 ];
 
-/// The file system of something open (`O_PATH` is enough) by which the kernel shows itself; `None` for any other one,
-/// and where it cannot be told.
+/// Returns the type of the pseudo file system that contains an open object (`O_PATH` is enough). Returns `None` for
+/// other file systems, and if the type cannot be read.
 pub(crate) fn pseudo_file_system(fd: impl AsFd) -> Option<&'static str> {
-    // A word of 32 bits, whose sign is the architecture's.
+    // The magic number has 32 bits. The signedness of the field depends on the architecture.
     let magic = u64::from(rustix::fs::fstatfs(fd).ok()?.f_type as u32);
     KERNEL_FILE_SYSTEMS.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
 }
 
-/// Where devices have their names.
+/// Directory of device nodes.
 const DEVICES: &str = "/dev";
-/// A directory for files there, wherever it is mounted.
+/// A directory for ordinary files in `/dev`, wherever it is mounted.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// True for `/dev` and directories in it, but for other file systems mounted there: a file made among
-/// devices is nearly always a name mistyped, and takes memory until the next boot.
+/// Returns true for `/dev` and directories in it, except for other file systems mounted there. A file created among the
+/// devices is nearly always a mistyped name, and occupies memory until the next boot.
 pub fn is_among_devices(directory: impl AsFd) -> bool {
     let Ok(path) = std::fs::read_link(path_of_fd(&directory)) else { return false };
     let same = || {

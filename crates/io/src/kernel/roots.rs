@@ -1,9 +1,9 @@
-//! Where `/proc`, `/sys` and the rest of the file system begin.
+//! The root directory below which `/proc`, `/sys` and other kernel files are read.
 
 use std::path::{Path, PathBuf};
 
-/// The directory that stands for `/` when kernel files are read. Tests put a tree of their own
-/// there; everything else uses [`Roots::real`], which is also the default.
+/// The directory used as `/` when kernel files are read. Tests use a tree of their own. Everything else uses
+/// [`Roots::real`], which is the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     base: PathBuf,
@@ -16,19 +16,19 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// The machine's own `/`.
+    /// Returns the machine's own `/`.
     #[must_use]
     pub fn real() -> Self {
         Self::at("/")
     }
 
-    /// A tree that looks like `/` from `base` on.
+    /// Uses `base` as `/`.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
     }
 
-    /// A path below the root: `proc/stat`, or an absolute path as the kernel writes it.
+    /// Returns a path below the root. Accepts `proc/stat` or an absolute path as written by the kernel.
     #[must_use]
     pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
         let below = below.as_ref();

@@ -1,18 +1,17 @@
-//! What control groups allow this process: I/O, memory, threads, processors.
+//! Limits that control groups impose on this process: I/O, memory, threads, processors.
 //!
-//! Source: cgroups(7); kernel documentation, admin-guide/cgroup-v2 (`io.max`, `memory.max`,
-//! `cpu.max`) and admin-guide/cgroup-v1 (`blkio.throttle.*`, `memory.limit_in_bytes`,
-//! `cpu.cfs_quota_us`).
+//! Source: cgroups(7); kernel documentation, admin-guide/cgroup-v2 (`io.max`, `memory.max`, `cpu.max`) and
+//! admin-guide/cgroup-v1 (`blkio.throttle.*`, `memory.limit_in_bytes`, `cpu.cfs_quota_us`).
 
 use super::{DeviceTree, Roots};
 use crate::kernel::{BlockDevice, DeviceNumber, Mount, mounts_of, text};
 use iogauge_model::result::{IoBound, IoLimit};
 use std::path::{Path, PathBuf};
 
-/// Version 1 writes "no limit" as the largest number of pages.
+/// Larger values mean "no limit": version 1 writes that as the largest number of pages.
 const NO_LIMIT_BYTES: u64 = 1 << 62;
 
-/// A bound with the file it stands in.
+/// A limit and the file that sets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CgroupBound<T> {
     pub value: T,
@@ -20,21 +19,20 @@ pub struct CgroupBound<T> {
     pub file: PathBuf,
 }
 
-/// What control groups allow this process; the tightest of its group and those above.
+/// Limits of control groups on this process: the tightest of its own group and all ancestors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupLimits {
     /// Memory, page cache included, in bytes.
     pub memory_bytes: Option<CgroupBound<u64>>,
-    /// Threads that may be added to those that are there.
+    /// Number of further threads that may be created.
     pub tasks: Option<CgroupBound<u64>>,
-    /// Processors' worth of time.
+    /// Processor time, as a number of processors.
     pub processors: Option<CgroupBound<f64>>,
     io: Vec<(DeviceNumber, IoBound, CgroupBound<u64>)>,
 }
 
 impl GroupLimits {
-    /// Reads the limits of this process: a few small files. Where nothing can be read nothing is
-    /// limited.
+    /// Reads the limits of this process from a few small files. Files that cannot be read set no limit.
     #[must_use]
     pub fn read(roots: &Roots) -> Self {
         let mut limits = Self::default();
@@ -44,7 +42,7 @@ impl GroupLimits {
         limits
     }
 
-    /// The limits on I/O to the devices of a tree, in the order found.
+    /// Returns the limits on I/O to the devices of a tree, in the order found.
     #[must_use]
     pub fn io_of(&self, tree: &DeviceTree, roots: &Roots) -> Vec<IoLimit> {
         let limits = self.io.iter().filter_map(|(number, bound, limit)| {
@@ -59,7 +57,7 @@ impl GroupLimits {
     fn add(&mut self, group: &Cgroup) {
         let controls = |controller: &str| group.has(controller);
         for (level, dir) in group.levels().into_iter().enumerate() {
-            // Version 1 throttles by the process's own group alone.
+            // In version 1, only the process's own group throttles I/O.
             if controls("blkio") && (group.unified || level == 0) {
                 self.io.extend(io_limits(&dir, group.unified));
             }
@@ -76,8 +74,8 @@ impl GroupLimits {
     }
 }
 
-/// The files that show how long the processor quota of this process's group, and of those above it, held
-/// it back.
+/// Returns the `cpu.stat` files of this process's group and its ancestors, which show how long the processor quota
+/// throttled it.
 pub(super) fn throttle_files(roots: &Roots) -> Vec<PathBuf> {
     let own = groups(roots);
     let controlling = own.iter().filter(|group| group.has("cpu"));
@@ -94,30 +92,30 @@ fn tighten<T: PartialOrd>(tightest: &mut Option<CgroupBound<T>>, found: Option<C
     }
 }
 
-/// A control group this process is in.
+/// A control group of this process.
 struct Cgroup {
-    /// True for version 2, which has all controllers.
+    /// True for version 2, whose single hierarchy has all controllers.
     unified: bool,
     controllers: Vec<String>,
     dir: PathBuf,
-    /// Where its hierarchy is mounted.
+    /// Mount point of the hierarchy.
     top: PathBuf,
 }
 
 impl Cgroup {
-    /// True where it has this controller's files.
+    /// Returns true if it has this controller's files.
     fn has(&self, controller: &str) -> bool {
         self.unified || self.controllers.iter().any(|own| own == controller)
     }
 
-    /// Its directory and those of the groups above it that can be seen.
+    /// Returns its directory and those of its visible ancestors.
     fn levels(&self) -> Vec<PathBuf> {
         let above = self.dir.ancestors().take_while(|dir| dir.starts_with(&self.top));
         above.map(Path::to_owned).collect()
     }
 }
 
-/// The groups in the text of `/proc/self/cgroup`, where their hierarchies are mounted.
+/// Returns the groups of this process whose hierarchies are mounted.
 fn groups(roots: &Roots) -> Vec<Cgroup> {
     let mounts = mounts_of("self", roots);
     let own = text(&roots.path("proc/self/cgroup")).unwrap_or_default();
@@ -139,7 +137,7 @@ fn group(line: &str, mounts: &[Mount], roots: &Roots) -> Option<Cgroup> {
     };
     let mount = mounts.iter().find(holds)?;
     let top = roots.path(&mount.mount_point);
-    // A container sees its own group mounted as the root, or a path that leads out of its view.
+    // In a container, the process's own group may be mounted as the root, or its path may lead out of the mount.
     let below = Path::new(path).strip_prefix(&mount.root).ok();
     let dir = below.map_or_else(|| top.clone(), |below| top.join(below));
     let dir = if dir.is_dir() { dir } else { top.clone() };
@@ -176,7 +174,7 @@ fn io_limits(dir: &Path, unified: bool) -> Vec<(DeviceNumber, IoBound, CgroupBou
     limits
 }
 
-/// The limits in a line of `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
+/// Parses a line of `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
 fn io_max(line: &str) -> Vec<(DeviceNumber, IoBound, u64)> {
     let mut words = line.split_ascii_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse().ok()) else { return Vec::new() };
@@ -200,7 +198,7 @@ fn memory_limit(dir: &Path, unified: bool) -> Option<CgroupBound<u64>> {
     Some(CgroupBound { value, file })
 }
 
-/// Both versions have the same files.
+/// Returns how many more threads may be created. Both versions have the same files.
 fn tasks_left(dir: &Path) -> Option<CgroupBound<u64>> {
     let file = dir.join("pids.max");
     let most: u64 = text(&file)?.parse().ok()?;
@@ -218,7 +216,7 @@ fn processor_quota(dir: &Path, unified: bool) -> Option<CgroupBound<f64>> {
         let file = dir.join("cpu.cfs_quota_us");
         (file.clone(), text(&file)?, text(&dir.join("cpu.cfs_period_us"))?)
     };
-    // `max` and -1 stand for no limit.
+    // No limit is written as `max` or -1, which do not parse.
     let (quota, period): (u64, u64) = (quota.parse().ok()?, period.parse().ok()?);
     (period > 0).then(|| CgroupBound { value: quota as f64 / period as f64, file })
 }
@@ -229,7 +227,7 @@ mod tests {
     use proptest::prelude::*;
     use std::fs;
 
-    /// A tree in which `sda` is 8:0 and the files are there.
+    /// Creates a tree with these files and a device `sda` with number 8:0.
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
         let dir = tempfile::tempdir().unwrap();
         let write = |below: &str, content: &str| {

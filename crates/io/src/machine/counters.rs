@@ -1,4 +1,4 @@
-//! All counters of the machine at one moment, and what happened between two of them.
+//! All counters of the machine at one moment, and the changes between two readings.
 
 use super::cpu::cpu_use;
 use super::kernel_file::KernelFile;
@@ -13,7 +13,7 @@ use iogauge_model::result::{CpuUse, Physical, SystemPoint};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the load did over a span, to set the machine's figures against.
+/// What the workload did during an interval, for comparison with the machine's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Logical {
     /// I/Os completed, all directions.
@@ -22,14 +22,14 @@ pub struct Logical {
     pub bytes: u64,
 }
 
-/// What the machine did over a span.
+/// What the machine did during an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SystemTotals {
-    /// Length of the span, in seconds.
+    /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// What the devices did; `None` where no counted device lies under the target.
+    /// Activity of the devices; `None` if there is no counted device under the target.
     pub physical: Option<Physical>,
-    /// Processor time of this process and the machine.
+    /// Processor time of this process and of the machine.
     pub cpu: CpuUse,
 }
 
@@ -38,7 +38,7 @@ pub struct SystemTotals {
 pub(super) struct CountedDevice {
     /// Kernel name.
     pub name: String,
-    /// True where what it moved is in the sums of all devices: each physical byte passes one such.
+    /// True if the device is included in the sums of all devices. Each physical byte passes exactly one such device.
     pub summed: bool,
 }
 
@@ -52,27 +52,27 @@ pub struct Counters {
     pub(super) process: ProcessCpu,
     pub(super) machine: MachineCpu,
     pub(super) tasks: SchedulerCounters,
-    /// `None` where the kernel does not count pages.
+    /// `None` if the kernel does not count pages.
     pub(super) pages: Option<PageCounters>,
     pub(super) memory: Memory,
-    /// Read for marks only: it takes more with every worker.
+    /// Only read for marks, because its cost grows with the number of workers.
     pub(super) run_queue: RunQueue,
 }
 
 impl Counters {
-    /// When they were read.
+    /// Returns when the counters were read.
     #[must_use]
     pub fn at(&self) -> Instant {
         self.at
     }
 
-    /// Memory at that moment.
+    /// Returns the memory at that moment.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// What happened from `before` to this reading, in which the load did `logical`.
+    /// Returns the changes from `before` to this reading, given what the workload did in between.
     #[must_use]
     pub fn since(&self, before: &Self, logical: Logical) -> SystemTotals {
         let span = self.at.saturating_duration_since(before.at);
@@ -88,7 +88,7 @@ impl Counters {
         }
     }
 
-    /// The rates from `before` to this reading, at a time counted from `start`.
+    /// Returns the rates from `before` to this reading, with the time counted from `start`.
     pub(super) fn point_since(&self, before: &Self, start: Instant) -> SystemPoint {
         let span = self.at.saturating_duration_since(before.at);
         let seconds = span.max(Duration::from_nanos(1)).as_secs_f64();
@@ -125,35 +125,35 @@ impl Counters {
     }
 }
 
-/// The files the counters come from, kept open.
+/// Reads the counters from files that it keeps open.
 ///
-/// One reading is about a dozen system calls and costs 150 to 250 µs on a small machine, and more with
-/// the number of devices and processors, all of which the kernel sums up for it.
+/// One reading makes about a dozen system calls and takes 150 to 250 µs on a small machine. It takes longer with more
+/// devices and processors, because the kernel sums over all of them.
 #[derive(Debug)]
 pub struct CounterReader {
     roots: Roots,
     devices: Arc<[CountedDevice]>,
-    /// `None` where there is no device to count.
+    /// `None` if there is no device to count.
     diskstats: Option<KernelFile>,
     stat: KernelFile,
     meminfo: KernelFile,
-    /// `None` on kernels that do not count pages.
+    /// `None` if the kernel does not count pages.
     vmstat: Option<KernelFile>,
 }
 
 impl CounterReader {
-    /// A reader of the whole devices of a tree and of the machine. Where a leaf keeps no counters
-    /// ([`DeviceTree::is_counted`]) no device is in the sums: a part would be taken for the whole.
+    /// Returns a reader for the machine and the whole devices of a tree. If a leaf of the tree keeps no counters (see
+    /// [`DeviceTree::is_counted`]), no device is included in the sums, because they would be incomplete.
     ///
     /// # Errors
-    /// When a file of `/proc` cannot be opened or read.
+    /// Fails if a file of `/proc` cannot be opened or read.
     pub fn open(roots: &Roots, tree: &DeviceTree) -> Result<Self, SystemError> {
         let mut devices = watched(tree);
         let mut diskstats = None;
         if !devices.is_empty() {
             let mut file = KernelFile::open(roots, "proc/diskstats")?;
             file.parse("text", |text| {
-                // It matters only for those that count whether the kernel reports them.
+                // Only summed devices must be in diskstats; others may be missing.
                 devices.retain(|watched| watched.summed || is_told(text, &watched.name));
                 Some(())
             })?;
@@ -169,7 +169,7 @@ impl CounterReader {
         })
     }
 
-    /// What control groups and workers' files are read from.
+    /// Returns the root below which the files of control groups and workers are read.
     pub(super) fn roots(&self) -> &Roots {
         &self.roots
     }
@@ -177,7 +177,7 @@ impl CounterReader {
     /// Reads all counters.
     ///
     /// # Errors
-    /// When a file cannot be read or lacks its line, or a device is not in diskstats.
+    /// Fails if a file cannot be read or lacks its line, or a device is missing from diskstats.
     pub fn read(&mut self) -> Result<Counters, SystemError> {
         let mut counters = Counters {
             at: Instant::now(),
@@ -194,8 +194,8 @@ impl CounterReader {
         Ok(counters)
     }
 
-    /// Reads all counters but the run queue over those of an earlier reading. After an error what is in
-    /// `counters` means nothing.
+    /// Reads all counters except the run queue into an existing `Counters`. After an error its contents are
+    /// unspecified.
     ///
     /// # Errors
     /// As [`CounterReader::read`].
@@ -224,7 +224,8 @@ impl CounterReader {
     }
 }
 
-/// The devices of a tree whose counters are read: the whole ones, and those that all bytes pass.
+/// Returns the devices of a tree whose counters are read: the whole devices, and the leaves, which all bytes pass
+/// through.
 fn watched(tree: &DeviceTree) -> Vec<CountedDevice> {
     let counted = tree.is_counted();
     let watched = tree.layers().iter().filter(|layer| layer.counted).map(|layer| {
@@ -239,7 +240,7 @@ fn is_told(text: &str, device: &str) -> bool {
     parse_diskstats(text).any(|line| line.device == device)
 }
 
-/// Puts the counters of the devices in their order, up to the first that is missing.
+/// Collects the counters of the devices in order, up to the first missing device.
 fn fill_disks(text: &str, devices: &[CountedDevice], disks: &mut Vec<DiskCounters>) {
     for device in devices {
         match parse_diskstats(text).find(|line| line.device == device.name) {

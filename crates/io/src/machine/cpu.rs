@@ -1,9 +1,8 @@
-//! Processor time: of this process (`getrusage(2)`), of the machine (`proc_stat(5)`).
+//! Processor time of this process (getrusage(2)) and of the machine (proc_stat(5)).
 
 use iogauge_model::result::{CpuKinds, CpuUse};
 
-/// Processor time this process has used, all threads together, kernel workers of its io_uring
-/// included.
+/// Processor time that this process has used: all threads, including kernel workers of its io_uring instances.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessCpu {
     /// In user mode, in nanoseconds.
@@ -13,7 +12,7 @@ pub struct ProcessCpu {
 }
 
 impl ProcessCpu {
-    /// Reads it: one system call.
+    /// Reads it with one system call.
     #[must_use]
     pub fn now() -> Self {
         Self::of(&usage_of(libc::RUSAGE_SELF))
@@ -23,7 +22,7 @@ impl ProcessCpu {
         Self { user_ns: timeval_ns(usage.ru_utime), system_ns: timeval_ns(usage.ru_stime) }
     }
 
-    /// What was used between an earlier reading and this one.
+    /// Returns what was used since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -32,24 +31,24 @@ impl ProcessCpu {
         }
     }
 
-    /// User and system time together, in nanoseconds.
+    /// Returns user and system time together, in nanoseconds.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns
     }
 }
 
-/// What a thread has used of a processor since it began (getrusage(2), `RUSAGE_THREAD`).
+/// Processor use of a thread since its start (getrusage(2), `RUSAGE_THREAD`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ThreadUse {
     /// Processor time, in nanoseconds.
     pub(crate) cpu_ns: u64,
-    /// Times it slept of its own accord.
+    /// Number of voluntary context switches: the thread went to sleep.
     pub(crate) sleeps: u64,
 }
 
 impl ThreadUse {
-    /// Reads that of the calling thread: one system call.
+    /// Reads the use of the calling thread with one system call.
     pub(crate) fn now() -> Self {
         let usage = usage_of(libc::RUSAGE_THREAD);
         Self { cpu_ns: ProcessCpu::of(&usage).total_ns(), sleeps: usage.ru_nvcsw.unsigned_abs() }
@@ -58,8 +57,8 @@ impl ThreadUse {
 
 fn usage_of(who: libc::c_int) -> libc::rusage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage writes one rusage to the pointer, which is valid for it; all-zero bytes are a
-    // valid rusage, so that it is initialised even if the call failed.
+    // SAFETY: getrusage writes one rusage to the pointer, which is valid for it. All-zero bytes are a valid rusage, so
+    // it is initialized even if the call fails.
     unsafe {
         libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
@@ -73,27 +72,27 @@ fn timeval_ns(time: libc::timeval) -> u64 {
 /// Processor time of all processors since boot, in clock ticks (usually 10 ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineCpu {
-    /// Programs, reniced ones included, without guests.
+    /// User and nice time, without guests.
     pub user_ticks: u64,
     pub system_ticks: u64,
-    /// Interrupts.
+    /// Serving interrupts.
     pub irq_ticks: u64,
-    /// Deferred work of interrupts.
+    /// Serving softirqs: deferred work of interrupts.
     pub softirq_ticks: u64,
-    /// Guests of this machine's hypervisor, reniced ones included.
+    /// Running guests of this machine's hypervisor, including niced ones.
     pub guest_ticks: u64,
     /// Idle with no I/O outstanding.
     pub idle_ticks: u64,
     /// Idle with I/O outstanding.
     pub iowait_ticks: u64,
-    /// Wanted to work while the hypervisor let others.
+    /// Ready to run while the hypervisor ran something else.
     pub steal_ticks: u64,
 }
 
-/// How the machine's processor time was shared out over a span, in percent of all processors.
+/// Shares of the machine's processor time in an interval, in percent of all processors.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MachineShare {
-    /// Working: every kind but idle.
+    /// Working: user, system, interrupts and guests.
     pub busy_percent: f64,
     /// Taken by the hypervisor.
     pub steal_percent: f64,
@@ -103,8 +102,8 @@ pub struct MachineShare {
 }
 
 impl MachineCpu {
-    /// Reads the `cpu` line of the text of `/proc/stat`; `None` where there is none with at
-    /// least the four fields of the oldest kernels.
+    /// Parses the `cpu` line in the text of `/proc/stat`; `None` if there is none with at least the four fields of the
+    /// oldest kernels.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
@@ -118,7 +117,7 @@ impl MachineCpu {
         let [user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice] = fields;
         let guests = guest.saturating_add(guest_nice);
         (given >= 4).then_some(Self {
-            // The kernel counts guests as user and nice time, too.
+            // The kernel includes guests in user and nice time.
             user_ticks: user.saturating_add(nice).saturating_sub(guests),
             system_ticks: system,
             irq_ticks: irq,
@@ -130,8 +129,8 @@ impl MachineCpu {
         })
     }
 
-    /// The shares between `before` and this reading; all 0 where no tick has passed. Idle and
-    /// iowait may run backwards by a few ticks on some kernels: that counts as none.
+    /// Returns the shares between `before` and this reading; all 0 if no tick has passed. On some kernels, idle and
+    /// iowait may go backwards by a few ticks, which counts as 0.
     #[must_use]
     pub fn share_since(&self, before: &Self) -> MachineShare {
         let grown = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before)) as f64;
@@ -162,7 +161,7 @@ impl MachineCpu {
     }
 }
 
-/// Processor time over a span of `wall_ns` in which `ios` I/Os were made.
+/// Returns the processor use in an interval of `wall_ns` in which `ios` I/Os were done.
 pub(super) fn cpu_use(
     (process_before, process_after): (ProcessCpu, ProcessCpu),
     machine: MachineShare,
@@ -193,7 +192,7 @@ mod tests {
     fn the_summary_line_is_read_and_not_a_processors() {
         let text = "cpu  100 20 30 400 50 6 7 8 90 9\ncpu0 1 2 3 4\nintr 5\n";
         let cpu = MachineCpu::parse(text).unwrap();
-        // 99 of the user and nice ticks were guests'.
+        // 99 of the user and nice ticks belong to guests.
         assert_eq!((cpu.user_ticks, cpu.guest_ticks), (21, 99));
         assert_eq!((cpu.system_ticks, cpu.irq_ticks, cpu.softirq_ticks), (30, 6, 7));
         assert_eq!((cpu.idle_ticks, cpu.iowait_ticks, cpu.steal_ticks), (400, 50, 8));

@@ -1,30 +1,30 @@
 //! The block devices under a path.
 //!
-//! A file lies on a file system, that on a partition, that on a disk, or on a loop device, a
-//! device-mapper or md volume, and those on others. The tree is read from sysfs (kernel
-//! documentation, ABI/stable/sysfs-block) once; nothing is opened but the path itself.
+//! A file lies on a file system, which lies on a partition, on a disk, on a loop device, or on a device-mapper or md
+//! volume, which in turn lie on other devices. The tree is read from sysfs once (kernel documentation,
+//! ABI/stable/sysfs-block). Nothing except the path itself is opened.
 
 use super::{Roots, SystemError};
 use crate::kernel::{BlockDevice, DeviceNumber, Mount, mount_of_open};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::path::Path;
 
-/// One device of a tree and what it lies on.
+/// One device of a tree and the devices directly below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Kernel name as `/proc/diskstats` has it: `nvme0n1`, `dm-3`, `cciss/c0d0`.
+    /// Kernel name as in `/proc/diskstats`: `nvme0n1`, `dm-3`, `cciss/c0d0`.
     pub name: String,
-    /// Name given by the administrator, where the device has one (device-mapper).
+    /// Name given by the administrator, if the device has one (device-mapper).
     pub given_name: Option<String>,
-    /// Kernel names of the devices it lies on; empty for a leaf.
+    /// Kernel names of the devices directly below; empty for a leaf.
     pub on: Vec<String>,
-    /// False where the device keeps no I/O counters (`queue/iostats` is 0).
+    /// False if the device keeps no I/O counters (`queue/iostats` is 0).
     pub counted: bool,
     /// False for a partition.
     pub whole: bool,
 }
 
-/// The block devices under one or several paths, top first; no device is in it twice.
+/// The block devices under one or several paths, top first, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceTree {
     tops: Vec<String>,
@@ -32,19 +32,19 @@ pub struct DeviceTree {
 }
 
 impl DeviceTree {
-    /// The devices under a file, directory or block device node.
+    /// Returns the devices under a file, directory or block device node.
     ///
-    /// Empty for what lies on no block device the kernel shows: tmpfs, network file systems,
-    /// ZFS, character devices, an overlay whose upper directory is out of sight. A loop device
-    /// whose backing file is gone is a leaf itself. An external journal is not looked for.
+    /// The tree is empty for a path without a block device that the kernel shows: tmpfs, network file systems, ZFS,
+    /// character devices, or an overlay whose upper directory is not visible. A loop device whose backing file is
+    /// deleted is itself a leaf. External journals are not searched for.
     ///
     /// # Errors
-    /// When the path does not exist or may not be looked at, or sysfs does not show its device.
+    /// Fails if the path does not exist or may not be accessed, or sysfs does not show its device.
     pub fn under(path: &Path) -> Result<Self, SystemError> {
         Self::under_in(&Roots::real(), path)
     }
 
-    /// The devices under all the paths, without duplicates.
+    /// Returns the devices under all paths, without duplicates.
     ///
     /// # Errors
     /// As [`DeviceTree::under`].
@@ -58,8 +58,8 @@ impl DeviceTree {
         Ok(walk.tree)
     }
 
-    /// As [`DeviceTree::under`], with sysfs and proc found below `roots`. The path is the
-    /// caller's own and not moved below them.
+    /// Like [`DeviceTree::under`], with sysfs and proc below `roots`. The path itself is used as it is, not moved below
+    /// `roots`.
     ///
     /// # Errors
     /// As [`DeviceTree::under`].
@@ -69,18 +69,18 @@ impl DeviceTree {
         Ok(walk.tree)
     }
 
-    /// The device with these numbers and those under it.
+    /// Returns the device with these numbers and all devices under it.
     ///
     /// # Errors
-    /// When sysfs does not show the device.
+    /// Fails if sysfs does not show the device.
     pub fn of_device(roots: &Roots, major: u32, minor: u32) -> Result<Self, SystemError> {
         let mut walk = Walk::new(roots.clone());
         walk.start_at_number(DeviceNumber { major, minor })?;
         Ok(walk.tree)
     }
 
-    /// The disks of this machine that are in use, with what they lie on: all that have a size, but for
-    /// memory that is called a disk and loop devices that cannot be written, as packages are.
+    /// Returns the disks of this machine that are in use, and the devices under them: all devices with a size, except
+    /// RAM disks and read-only loop devices, which hold software packages.
     #[must_use]
     pub fn of_machine(roots: &Roots) -> Self {
         let mut walk = Walk::new(roots.clone());
@@ -92,11 +92,10 @@ impl DeviceTree {
         walk.tree
     }
 
-    /// This tree with the devices of kernel names such as `sda` or `dm-3`, or of nodes such as
-    /// `/dev/mapper/data`.
+    /// Adds devices, given by kernel names such as `sda` or `dm-3`, or by nodes such as `/dev/mapper/data`.
     ///
     /// # Errors
-    /// When there is no such device.
+    /// Fails if there is no such device.
     pub fn with_devices(self, roots: &Roots, names: &[String]) -> Result<Self, SystemError> {
         let mut walk = Walk { tree: self, ..Walk::new(roots.clone()) };
         for name in names {
@@ -111,46 +110,46 @@ impl DeviceTree {
         Ok(walk.tree)
     }
 
-    /// The devices the tree was asked for, by name.
+    /// Returns the names of the devices that the tree was built for.
     #[must_use]
     pub fn tops(&self) -> &[String] {
         &self.tops
     }
 
-    /// True where no block device lies under the path.
+    /// Returns true if there is no block device under the path.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.layers.is_empty()
     }
 
-    /// Every device, each above what it lies on.
+    /// Returns all devices, each before the devices below it.
     #[must_use]
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// The devices that lie on no other: the ones physical counters are taken from, since each
-    /// physical byte passes exactly one of them.
+    /// Returns the devices that have none below. Physical I/O is counted there, because each physical byte passes
+    /// exactly one of them.
     #[must_use]
     pub fn leaves(&self) -> Vec<&str> {
         self.leaf_layers().map(|layer| layer.name.as_str()).collect()
     }
 
-    /// True where there are leaves and all of them keep counters.
+    /// Returns true if there are leaves and all of them keep counters.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         !self.is_empty() && self.leaf_layers().all(|layer| layer.counted)
     }
 
-    /// Every layer, for people to read: `loop3 on vda1 on vda`, `dm-0 (vg-data) on (sda, sdb)`;
-    /// several tops are separated by `; `. Empty for an empty tree.
+    /// Returns a readable form of all layers: `loop3 on vda1 on vda`, `dm-0 (vg-data) on (sda, sdb)`. Several tops are
+    /// separated by `; `. Empty for an empty tree.
     #[must_use]
     pub fn chain(&self) -> String {
         let tops: Vec<String> = self.tops.iter().map(|name| self.chain_from(name)).collect();
         tops.join("; ")
     }
 
-    /// A tree of whole devices that keep counters, each with what it lies on.
+    /// Returns a tree of whole devices that keep counters, each with the devices below it.
     #[cfg(test)]
     pub(crate) fn of(tops: Vec<&str>, layers: &[(&str, &[&str])]) -> Self {
         let layer = |(name, on): &(&str, &[&str])| Layer {
@@ -198,8 +197,8 @@ fn is_disk_in_use(device: &BlockDevice) -> bool {
     device.size_bytes() > 0 && !is("ram") && !(is("loop") && read_only)
 }
 
-/// A walk down sysfs that gathers the tree. Devices are known by name: the paths of a multipath
-/// NVMe namespace have no numbers.
+/// Builds the tree by walking down sysfs. Devices are identified by name, because the paths of a multipath NVMe
+/// namespace have no numbers.
 struct Walk {
     roots: Roots,
     tree: DeviceTree,
@@ -231,13 +230,13 @@ impl Walk {
         }
     }
 
-    /// The devices a path lies on directly, all of them visited.
+    /// Visits the devices directly under a path and returns their names.
     fn names_under_path(&mut self, path: &Path) -> Result<Vec<String>, SystemError> {
         let fail = |errno: rustix::io::Errno| SystemError::Unreadable {
             path: path.to_owned(),
             source: errno.into(),
         };
-        // O_PATH neither opens a device nor needs permission to read the file.
+        // O_PATH does not open a device and needs no permission to read the file.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(fail)?;
         let stat: Stat = rustix::fs::fstat(&fd).map_err(fail)?;
@@ -254,10 +253,10 @@ impl Walk {
         Ok(mount.map_or_else(Vec::new, |mount| self.names_under_mount(&mount)))
     }
 
-    /// The devices of a file system whose device number is anonymous.
+    /// Returns the devices of a file system with an anonymous device number.
     fn names_under_mount(&mut self, mount: &Mount) -> Vec<String> {
         if let Some(upper) = &mount.upper_dir {
-            // Seen from inside a container the directory is out of sight: then nothing is known.
+            // Inside a container the upper directory may be out of view. The devices are unknown then.
             return self.names_under_path(upper).unwrap_or_default();
         }
         // bcachefs joins its devices with colons.
@@ -276,7 +275,7 @@ impl Walk {
         devices.iter().filter_map(|device| self.visit(device)).collect()
     }
 
-    /// All devices of the btrfs volume that has this one; the mount names only one of them.
+    /// Returns all devices of the btrfs volume that contains this one. The mount names only one of them.
     fn btrfs_members(&self, device: BlockDevice) -> Vec<BlockDevice> {
         match device.btrfs_volume(&self.roots) {
             Some(volume) => BlockDevice::btrfs_members(&volume),
@@ -291,9 +290,9 @@ impl Walk {
         name.ok_or(unknown)
     }
 
-    /// Adds the device and all under it; returns its name. `None` for a device that is being
-    /// visited already: the path of a loop device's file may lead back to it when it was set up
-    /// in another mount namespace.
+    /// Adds the device and everything under it, and returns its name. Returns `None` for a device whose visit is still
+    /// in progress: the path of a loop device's backing file may lead back to the loop device if it was set up in
+    /// another mount namespace.
     fn visit(&mut self, device: &BlockDevice) -> Option<String> {
         let name = device.name.clone();
         if self.above.contains(&name) {
@@ -305,7 +304,7 @@ impl Walk {
         let given_name = device.attribute("dm/name");
         let counted = device.number_attribute("queue/iostats") != Some(0);
         let whole = device.parent().is_none();
-        // Put in before its children, so that tops come first.
+        // Inserted before its children, so that tops come first.
         let index = self.tree.layers.len();
         let layer = Layer { name: name.clone(), given_name, on: Vec::new(), counted, whole };
         self.tree.layers.push(layer);

@@ -1,13 +1,13 @@
-//! `/proc/diskstats`: what each block device has done since it was attached (kernel
-//! documentation, admin-guide/iostats).
+//! `/proc/diskstats`: I/O counters of each block device since it was attached (kernel documentation,
+//! admin-guide/iostats).
 
 use iogauge_model::result::{DeviceCounters, DevicePoint};
 
-/// The kernel counts in sectors of this size whatever the device's own is.
+/// The kernel counts in sectors of this size, whatever the device's own sector size.
 const SECTOR_BYTES: u64 = 512;
 
-/// Counters of one device since it was attached. They wrap: at 2³² on 32-bit kernels, and the
-/// milliseconds at 2³² everywhere.
+/// Counters of one device since it was attached. They wrap at 2³² on 32-bit kernels; the milliseconds wrap at 2³²
+/// on all kernels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Reads completed.
@@ -22,15 +22,15 @@ pub struct DiskCounters {
     pub busy_ms: u64,
     /// Flushes completed; 0 on kernels before 5.5, which do not report them.
     pub flushes: u64,
-    /// Reads joined to others.
+    /// Reads merged with others.
     pub reads_merged: u64,
-    /// Writes joined to others.
+    /// Writes merged with others.
     pub writes_merged: u64,
-    /// Time of all reads, in milliseconds.
+    /// Sum of the times of all reads, in milliseconds.
     pub read_ms: u64,
-    /// Time of all writes, in milliseconds.
+    /// Sum of the times of all writes, in milliseconds.
     pub write_ms: u64,
-    /// Time of all I/Os outstanding, in milliseconds.
+    /// Sum of the times of all I/Os, in milliseconds.
     pub queue_ms: u64,
 }
 
@@ -42,9 +42,8 @@ pub struct DiskLine<'a> {
     pub counters: DiskCounters,
 }
 
-/// The devices in the text of diskstats. Reads the 11 fields of kernels since 2.6.25, the 15 of
-/// 4.18 (discards) and the 17 of 5.5 (flushes), and whatever may be added behind them; other
-/// lines are passed over.
+/// Parses the text of diskstats. Accepts the 11 fields of kernels since 2.6.25, the 15 since 4.18 (discards), the 17
+/// since 5.5 (flushes), and any further fields. Skips other lines.
 pub fn parse_diskstats(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
     text.lines().filter_map(parse_line)
 }
@@ -75,9 +74,9 @@ fn parse_line(line: &str) -> Option<DiskLine<'_>> {
 }
 
 impl DiskCounters {
-    /// How far each counter grew from `before` to this reading. A counter that wrapped at 2³² is
-    /// followed across; one that fell otherwise began anew (the device was attached again), so
-    /// that its new value is the growth.
+    /// Returns the growth of each counter from `before` to this reading. A counter that wrapped at 2³² is corrected.
+    /// A counter that fell for another reason restarted at 0 because the device was attached again, so its new value
+    /// is the growth.
     #[must_use]
     pub fn growth_since(&self, before: &Self) -> Self {
         Self {
@@ -95,7 +94,7 @@ impl DiskCounters {
         }
     }
 
-    /// What `device` did from `before` to this reading.
+    /// Returns the activity of `device` from `before` to this reading.
     #[must_use]
     pub fn since(&self, before: &Self, device: &str) -> DeviceCounters {
         let growth = self.growth_since(before);
@@ -116,7 +115,7 @@ impl DiskCounters {
         }
     }
 
-    /// The rates of a device that did so much in so many seconds.
+    /// Converts counters accumulated over `seconds` to rates.
     #[must_use]
     pub(super) fn rates(&self, device: &str, seconds: f64) -> DevicePoint {
         let rate = |count: u64| count as f64 / seconds;
@@ -131,7 +130,7 @@ impl DiskCounters {
             read_await_ns: each(self.read_ms, self.reads),
             write_await_ns: each(self.write_ms, self.writes),
             queue_depth: rate(self.queue_ms) / 1e3,
-            // The kernel counts whole ticks, so that a busy device may show a little over 100 %.
+            // The kernel counts whole ticks, so a busy device may show slightly more than 100 %.
             busy_percent: (rate(self.busy_ms) / 10.0).min(100.0),
         }
     }
@@ -149,7 +148,7 @@ impl DiskCounters {
     }
 }
 
-/// Growth of a counter between two readings.
+/// Returns the growth of a counter between two readings.
 fn grown(before: u64, after: u64) -> u64 {
     const RANGE: u64 = 1 << 32;
     const HALF: u64 = RANGE / 2;

@@ -1,13 +1,13 @@
-//! Where a run takes place.
+//! The machine and system on which a run takes place.
 
 use super::Roots;
 use super::memory::Memory;
 use crate::kernel::text;
 use iogauge_model::result::Environment;
 
-/// The machine and system this process runs on. What cannot be found out is empty or 0.
+/// Describes the machine and system that this process runs on. Unknown values are empty or 0.
 ///
-/// `clock` names the clock latencies are read from. Reads a dozen small files.
+/// `clock` names the clock that latencies are measured with. Reads a dozen small files.
 #[must_use]
 pub fn environment(clock: &str) -> Environment {
     let roots = Roots::real();
@@ -27,16 +27,17 @@ pub fn environment(clock: &str) -> Environment {
     }
 }
 
-/// Processors this process may run on (`sched_getaffinity(2)`).
+/// Returns the number of processors this process may run on (sched_getaffinity(2)).
 fn cpus_allowed() -> u32 {
     match rustix::thread::sched_getaffinity(None) {
         Ok(set) => set.count(),
-        // More processors than the set has room for.
+        // The machine has more processors than the set can hold.
         Err(_) => std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
     }
 }
 
-/// The processor's name: x86 has `model name`, POWER `cpu`, MIPS `cpu model`, ARM only numbers.
+/// Returns the name of the processor. The key is `model name` on x86, `cpu` on POWER and `cpu model` on MIPS. ARM only
+/// has numbers.
 fn cpu_model(cpuinfo: &str) -> Option<String> {
     let named = ["model name", "cpu model", "cpu"].iter().find_map(|key| field(cpuinfo, key));
     named.map(str::to_owned).or_else(|| {
@@ -46,7 +47,7 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     })
 }
 
-/// The first value of `key : value`.
+/// Returns the first value of `key : value`.
 fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -54,7 +55,7 @@ fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// Container and hypervisor, `docker in KVM (Amazon EC2 m5.large)`, or `none`.
+/// Returns container and hypervisor, such as `docker in KVM (Amazon EC2 m5.large)`, or `none`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> String {
     match (container(roots), hypervisor(roots, cpuinfo)) {
         (None, None) => "none".to_owned(),
@@ -63,7 +64,7 @@ fn virtualization(roots: &Roots, cpuinfo: &str) -> String {
     }
 }
 
-/// The container by the marks its manager leaves.
+/// Detects a container by the marks that its manager leaves.
 fn container(roots: &Roots) -> Option<String> {
     if let Some(name) = text(&roots.path("run/systemd/container")) {
         return Some(name);
@@ -73,13 +74,13 @@ fn container(roots: &Roots) -> Option<String> {
             return Some(name.to_owned());
         }
     }
-    // With cgroup v1 the path of our own group shows it.
+    // With cgroup v1, the path of the process's own group shows it.
     let groups = text(&roots.path("proc/self/cgroup")).unwrap_or_default();
     let words = ["kubepods", "docker", "lxc", "containerd"];
     words.iter().find(|word| groups.contains(&format!("/{word}"))).map(|word| (*word).to_owned())
 }
 
-/// The hypervisor by the processor's flag, and its name by the firmware's tables.
+/// Detects a hypervisor by the processor's flag, and its name from the firmware tables.
 fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let read = |below: &str| text(&roots.path(below));
     let flags = field(cpuinfo, "flags").unwrap_or_default();
@@ -94,8 +95,8 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
     Some(if machine.is_empty() { name } else { format!("{name} ({machine})") })
 }
 
-/// The hypervisor whose firmware gives these names. A name alone, without the processor's flag,
-/// is proof where the processor has no such flag (ARM).
+/// Returns the hypervisor whose firmware reports these names. The names are enough without the processor's flag,
+/// because ARM processors have no such flag.
 fn by_firmware(vendor: &str, product: &str) -> Option<&'static str> {
     let known = [
         ("QEMU", "KVM"),
@@ -109,7 +110,7 @@ fn by_firmware(vendor: &str, product: &str) -> Option<&'static str> {
         ("Xen", "Xen"),
         ("Parallels", "Parallels"),
     ];
-    // Amazon's bare-metal machines carry its name too.
+    // Amazon's bare-metal machines have its vendor name as well.
     if product.contains("metal") {
         return None;
     }

@@ -4,7 +4,7 @@ use crate::kernel::DeviceNumber;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why devices, counters or surroundings could not be read.
+/// Why devices, counters or the environment could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
     #[error("cannot read {path}: {source}; hint: make it readable")]
@@ -24,7 +24,7 @@ pub enum SystemError {
 }
 
 impl SystemError {
-    /// For `map_err`: the path could not be read.
+    /// Converts an I/O error, for use with `map_err`: the path could not be read.
     pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::Unreadable { path: path.to_owned(), source }
     }

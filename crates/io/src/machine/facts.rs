@@ -1,4 +1,4 @@
-//! The machine as far as measurements depend on it, for `iogauge doctor`.
+//! Facts about the machine that affect measurements, for `iogauge doctor`.
 
 use super::memory::Memory;
 use super::{GroupLimits, Roots};
@@ -7,8 +7,8 @@ use iogauge_model::result::MachineFacts;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeSet;
 
-/// What the kernel reports about processors, memory and the limits of this process. Surroundings,
-/// engines and limits on I/O are the caller's to add.
+/// Returns what the kernel reports about processors, memory and the limits of this process. The caller adds the
+/// environment, engines and limits on I/O.
 #[must_use]
 pub fn machine(roots: &Roots, groups: &GroupLimits) -> MachineFacts {
     let memory = Memory::read(roots);
@@ -26,7 +26,7 @@ pub fn machine(roots: &Roots, groups: &GroupLimits) -> MachineFacts {
     }
 }
 
-/// How many numbers a list such as `0-3,8` has.
+/// Returns how many numbers are in a list such as `0-3,8`.
 fn count(list: &str) -> Option<u32> {
     list.split(',').try_fold(0u32, |sum, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -35,7 +35,7 @@ fn count(list: &str) -> Option<u32> {
     })
 }
 
-/// The frequency governors in use (kernel documentation, admin-guide/pm/cpufreq).
+/// Returns the frequency governors in use (kernel documentation, admin-guide/pm/cpufreq).
 fn governors(roots: &Roots) -> Option<String> {
     let policies = entries(&roots.path("sys/devices/system/cpu/cpufreq"));
     let names: BTreeSet<String> =
@@ -43,8 +43,8 @@ fn governors(roots: &Roots) -> Option<String> {
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// The deepest idle state of the first processor that is not disabled, with its latency in
-/// microseconds (kernel documentation, admin-guide/pm/cpuidle).
+/// Returns the deepest enabled idle state of the first processor, with its exit latency in microseconds (kernel
+/// documentation, admin-guide/pm/cpuidle).
 fn deepest_idle(roots: &Roots) -> Option<String> {
     let states = entries(&roots.path("sys/devices/system/cpu/cpu0/cpuidle"));
     let enabled =

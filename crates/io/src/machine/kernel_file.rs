@@ -1,12 +1,12 @@
-//! A file of `/proc` kept open and read again and again.
+//! A file of `/proc` that is kept open and read repeatedly.
 
 use super::{Roots, SystemError};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// A `/proc` file with the buffer its text is read into. Reading anew costs two or three system
-/// calls and allocates only when the text outgrows the buffer.
+/// An open `/proc` file and its read buffer. Reading it again takes two or three system calls and only allocates if the
+/// text outgrows the buffer.
 #[derive(Debug)]
 pub(super) struct KernelFile {
     file: File,
@@ -18,17 +18,17 @@ impl KernelFile {
     /// Opens the file.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// Fails if it cannot be opened.
     pub fn open(roots: &Roots, below: &str) -> Result<Self, SystemError> {
         let path = roots.path(below);
         let file = File::open(&path).map_err(SystemError::unreadable(&path))?;
         Ok(Self { file, path, buffer: vec![0; 16 << 10] })
     }
 
-    /// Reads the file from its beginning and hands its text to `parse`.
+    /// Reads the file from its beginning and passes its text to `parse`.
     ///
     /// # Errors
-    /// When reading fails, or `parse` finds nothing: then the error names what was `wanted`.
+    /// Fails if reading fails. If `parse` returns `None`, the error names `wanted`.
     pub fn parse<T>(
         &mut self,
         wanted: &'static str,
@@ -41,7 +41,7 @@ impl KernelFile {
             .ok_or_else(|| SystemError::Malformed { path: self.path.clone(), wanted })
     }
 
-    /// Reads until the kernel has no more: long files such as diskstats come a page at a time.
+    /// Reads until the end of the file. The kernel returns long files such as diskstats one page at a time.
     fn fill(&mut self) -> std::io::Result<usize> {
         let mut filled = 0;
         loop {

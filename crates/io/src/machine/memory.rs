@@ -1,4 +1,4 @@
-//! Memory: of the machine (`proc_meminfo(5)`), of this process (`proc_pid_status(5)`).
+//! Memory of the machine (proc_meminfo(5)) and of this process (proc_pid_status(5)).
 
 use super::Roots;
 use crate::kernel::text;
@@ -9,7 +9,7 @@ use iogauge_model::result::MemoryKinds;
 pub struct Memory {
     /// Physical memory, in bytes.
     pub total_bytes: u64,
-    /// What programs could still get without swapping, in bytes.
+    /// Memory that programs could still use without swapping, in bytes.
     pub available_bytes: u64,
     /// Page cache that still has to be written back, in bytes.
     pub dirty_bytes: u64,
@@ -18,14 +18,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads `proc/meminfo` under the roots; `None` where there is none.
+    /// Reads `proc/meminfo` under the roots; `None` if it is missing.
     #[must_use]
     pub fn read(roots: &Roots) -> Option<Self> {
         Self::parse(&text(&roots.path("proc/meminfo"))?)
     }
 
-    /// Reads the text of `/proc/meminfo`; `None` without a total. Kernels before 3.14 do not report
-    /// what is available: there it is the free memory.
+    /// Parses the text of `/proc/meminfo`; `None` without a total. Kernels before 3.14 do not report available memory;
+    /// free memory is used instead.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let total_bytes = field_bytes(text, "MemTotal:")?;
@@ -46,13 +46,13 @@ impl Memory {
     }
 }
 
-/// Largest resident memory this process has had, in bytes; `None` where the kernel does not report it.
+/// Returns the peak resident memory of this process, in bytes; `None` if the kernel does not report it.
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     field_bytes(&text(&Roots::real().path("proc/self/status"))?, "VmHWM:")
 }
 
-/// The value of a line `NAME:   123 kB`; the kernel's kB are 1024 bytes.
+/// Returns the value of a line `NAME:   123 kB`. The kernel's kB is 1024 bytes.
 fn field_bytes(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = value.trim().trim_end_matches("kB").trim_end().parse().ok()?;

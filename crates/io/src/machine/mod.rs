@@ -1,5 +1,4 @@
-//! The machine beside the load: which devices lie under a target, what they did, and what
-//! processor time and memory it took.
+//! The machine during a measurement: the devices under a target, their activity, and processor time and memory.
 
 mod cgroup;
 mod counters;

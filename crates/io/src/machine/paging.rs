@@ -1,8 +1,8 @@
-//! Pages that moved between memory and devices (`proc_vmstat(5)`).
+//! Pages moved between memory and devices (proc_vmstat(5)).
 
 use iogauge_model::result::Paging;
 
-/// Counters of pages since boot.
+/// Page counters since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct PageCounters {
     /// Read from block devices, in KiB.
@@ -15,7 +15,7 @@ pub(super) struct PageCounters {
 }
 
 impl PageCounters {
-    /// Reads the text of `/proc/vmstat`; what a kernel does not report is 0.
+    /// Parses the text of `/proc/vmstat`. Counters that the kernel does not report are 0.
     pub fn parse(text: &str) -> Self {
         let mut counters = Self::default();
         for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
@@ -32,7 +32,7 @@ impl PageCounters {
         counters
     }
 
-    /// The rates from `before` to this reading, so many seconds later, with pages of `page_bytes`.
+    /// Returns the rates from `before` to this reading `seconds` later, with pages of `page_bytes`.
     pub fn since(&self, before: &Self, seconds: f64, page_bytes: usize) -> Paging {
         let rate = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
         let page = page_bytes as f64;

@@ -1,10 +1,10 @@
-//! From two readings of device counters to what the devices did.
+//! Physical I/O of the devices between two readings of their counters.
 
 use super::Counters;
 use iogauge_model::result::Physical;
 
-/// What the devices did between two readings of one reader, in which the load asked for
-/// `logical_bytes`. `None` where no counted device lies under the target.
+/// Returns the physical I/O between two readings of one reader, in which the workload moved `logical_bytes`. Returns
+/// `None` if there is no counted device under the target.
 #[must_use]
 pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> Option<Physical> {
     let growth = before.disks.iter().zip(&after.disks).zip(after.devices.iter());

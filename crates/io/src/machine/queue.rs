@@ -1,25 +1,24 @@
-//! The queues of requests in front of the devices under a target: how many requests they take, and how
-//! many were in them.
+//! Request queues of the devices under a target: their size and how full they were.
 //!
-//! An I/O beyond that waits where the device does not see it: a thread sleeps for a free request (kernel
-//! documentation, ABI/stable/sysfs-block, `queue/nr_requests`), or a request waits for the device to take it
-//! (`device/queue_depth` of a SCSI device; Documentation/scsi/scsi_mid_low_api).
+//! The device does not see I/Os that exceed the size. A thread sleeps until a request is free (kernel documentation,
+//! ABI/stable/sysfs-block, `queue/nr_requests`), or a request waits until the device accepts it (`device/queue_depth`
+//! of a SCSI device; Documentation/scsi/scsi_mid_low_api).
 
 use super::{DeviceTree, parse_diskstats};
 use crate::kernel::{BlockDevice, Roots, text};
 use iogauge_model::result::QueueBound;
 
-/// What was in the queues so far. Two readings make a mean.
+/// Counters of the queues. Two readings give a mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueReading {
-    /// Time of all requests completed, in nanoseconds.
+    /// Sum of the times of all completed requests, in nanoseconds.
     pub in_flight_ns: u64,
     /// Requests completed.
     pub requests: u64,
 }
 
 impl QueueReading {
-    /// What was done since an earlier reading.
+    /// Returns the growth since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -29,24 +28,24 @@ impl QueueReading {
     }
 }
 
-/// How much the queues in front of a target take.
+/// Size of the request queues of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueLimit {
-    /// What the devices are given at a time.
+    /// Maximum number of requests that the devices get at a time.
     pub bound: QueueBound,
-    /// Requests that the counters show at most: those that wait for a device to take them count, too.
+    /// Maximum number of requests that the counters can show, including those waiting for a device to accept them.
     pub counted: u64,
 }
 
-/// The queue of one device.
+/// The request queue of one device.
 #[derive(Debug)]
 struct DeviceQueue {
     name: String,
-    /// Each has its requests, and a worker uses that of its processor.
+    /// Each hardware queue has its own requests. A worker uses the queue of its processor.
     hardware_queues: u64,
-    /// Requests of one of them.
+    /// Number of requests per hardware queue.
     requests: u64,
-    /// What a SCSI device takes of them together.
+    /// Maximum number of requests that a SCSI device accepts, over all hardware queues.
     device_depth: Option<u64>,
 }
 
@@ -60,12 +59,12 @@ impl DeviceQueue {
         })
     }
 
-    /// Requests that so many workers have at most.
+    /// Returns the maximum number of requests that `workers` workers can have.
     fn counted(&self, workers: u64) -> u64 {
         self.requests.saturating_mul(self.hardware_queues.min(workers))
     }
 
-    /// What the device is given of them, and the file of sysfs that says so.
+    /// Returns how many of them the device gets at a time, and the sysfs file that limits it.
     fn bound(&self, workers: u64) -> (u64, String) {
         let counted = self.counted(workers);
         match self.device_depth.filter(|queue_depth| *queue_depth < counted) {
@@ -77,7 +76,7 @@ impl DeviceQueue {
     }
 }
 
-/// The uppermost queues of requests under a target.
+/// The topmost request queues under a target.
 #[derive(Debug)]
 pub struct DeviceQueues {
     roots: Roots,
@@ -85,8 +84,7 @@ pub struct DeviceQueues {
 }
 
 impl DeviceQueues {
-    /// The queues of a tree; `None` where a device under the target has none, or does not report what is in
-    /// it.
+    /// Returns the queues of a tree; `None` if a device under the target has no queue or does not report what is in it.
     #[must_use]
     pub fn under(tree: &DeviceTree, roots: &Roots) -> Option<Self> {
         let mut queues = Self { roots: roots.clone(), queues: Vec::new() };
@@ -109,7 +107,7 @@ impl DeviceQueues {
         Some(())
     }
 
-    /// How much they take together of so many workers.
+    /// Returns the combined size of the queues for `workers` workers.
     #[must_use]
     pub fn limit(&self, workers: usize) -> QueueLimit {
         let workers = (workers as u64).max(1);
@@ -121,7 +119,7 @@ impl DeviceQueues {
         }
     }
 
-    /// Reads what was in them: one file. `None` where a device is gone.
+    /// Reads the counters from one file; `None` if a device is gone.
     #[must_use]
     pub fn read(&self) -> Option<QueueReading> {
         let diskstats = text(&self.roots.path("proc/diskstats"))?;
@@ -180,7 +178,7 @@ mod tests {
         assert_eq!((queues.limit(1).bound.requests, queues.limit(4).counted), (128, 128));
         let reading = QueueReading { in_flight_ns: 42_000_000, requests: 24 };
         assert_eq!(queues.read(), Some(reading));
-        // Several hardware queues have their requests each, and a SCSI device takes fewer at a time.
+        // Each hardware queue has its own requests, and a SCSI device accepts fewer at a time.
         fs::create_dir_all(dir.path().join("sys/class/block/sda/mq/1")).unwrap();
         write("sys/class/block/sdb/device/queue_depth", "30\n");
         let queues = DeviceQueues::under(&tree, &roots).unwrap();

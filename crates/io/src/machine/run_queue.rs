@@ -1,25 +1,25 @@
-//! Time in which workers were ready to run and had no processor.
+//! Time in which workers were ready to run but had no processor.
 //!
-//! Source: Documentation/scheduler/sched-stats.rst, `/proc/<pid>/schedstat`: time on the processor,
-//! time waiting on a run queue, both in nanoseconds, and the number of time slices.
+//! Source: Documentation/scheduler/sched-stats.rst, `/proc/<pid>/schedstat`: time on the processor and time waiting on
+//! a run queue, both in nanoseconds, and the number of time slices.
 
 use super::Roots;
 use crate::kernel::{entries, text};
 
-/// Workers looked at: with more of them the first ones stand for all.
+/// Maximum number of workers that are read. If there are more, the first ones represent all.
 const MOST_WORKERS: usize = 64;
 
-/// What the workers of this process have waited for a processor so far.
+/// Time that the workers of this process have waited for a processor so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RunQueue {
-    /// Waited on run queues, over the workers looked at, in nanoseconds.
+    /// Time on run queues, summed over the workers that were read, in nanoseconds.
     wait_ns: u64,
-    /// Workers looked at.
+    /// Number of workers that were read.
     workers: u64,
 }
 
 impl RunQueue {
-    /// Reads it: two small files for each worker. All 0 where the kernel does not report it.
+    /// Reads two small files for each worker. All 0 if the kernel does not report the times.
     pub fn now(roots: &Roots) -> Self {
         let tasks = entries(&roots.path("proc/self/task"));
         let workers = tasks
@@ -33,17 +33,17 @@ impl RunQueue {
         })
     }
 
-    /// Workers looked at.
+    /// Returns the number of workers that were read.
     pub fn workers(&self) -> u64 {
         self.workers
     }
 
-    /// What the mean worker has waited, in nanoseconds.
+    /// Returns the mean time that a worker has waited, in nanoseconds.
     pub fn mean_wait_ns(&self) -> u64 {
         self.wait_ns / self.workers.max(1)
     }
 
-    /// Share of `wall_ns` the mean worker waited since `before`, in percent.
+    /// Returns the mean share of `wall_ns` that a worker waited since `before`, in percent.
     pub fn percent_since(&self, before: &Self, wall_ns: u64) -> f64 {
         let possible_ns = wall_ns as f64 * self.workers as f64;
         let waited_ns = self.wait_ns.saturating_sub(before.wait_ns) as f64;
@@ -51,12 +51,12 @@ impl RunQueue {
     }
 }
 
-/// Workers are named `iogauge-N`; the kernel truncates names at 15 letters.
+/// Returns true for the name of a worker, `iogauge-N`. The kernel truncates names to 15 characters.
 fn is_worker(name: &str) -> bool {
     name.strip_prefix("iogauge-").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The time on run queues in a line of `schedstat`, in nanoseconds.
+/// Returns the time on run queues in a line of `schedstat`, in nanoseconds.
 pub(crate) fn wait_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -1,37 +1,37 @@
-//! A series of samples whose memory is bounded.
+//! A series of samples with bounded memory.
 
 use iogauge_model::result::SystemPoint;
 
-/// Most points a series has; beyond it neighbours are merged and the cadence doubles.
+/// Maximum number of points in a series. When it is reached, neighbours are merged and the sampling interval doubles.
 pub const MAX_POINTS: usize = 1200;
 
-/// Most points of single devices a series has, all devices together: with more than four devices the
-/// series has fewer points.
+/// Maximum number of points of single devices in a series, over all devices. With more than four devices, the series
+/// has fewer points.
 pub const MAX_DEVICE_POINTS: usize = 4800;
 
-/// Points in order of time, at most a given number. When it is full, neighbours are merged in
-/// pairs, and each point to come has to stand for twice as many cadences as before.
+/// Points in order of time, up to a maximum number. When the series is full, neighbours are merged in pairs, and each
+/// further point has to cover twice as many sampling intervals.
 #[derive(Debug)]
 pub(super) struct BoundedSeries {
     points: Vec<SystemPoint>,
     capacity: usize,
-    /// Cadences a point stands for; a power of two.
+    /// Sampling intervals per point; a power of two.
     stride: u32,
 }
 
 impl BoundedSeries {
-    /// An empty series of points with so many devices each.
+    /// Creates an empty series for points with this number of devices each.
     pub fn of_devices(devices: usize) -> Self {
         let points = (MAX_DEVICE_POINTS / devices.max(1)).clamp(2, MAX_POINTS);
         Self::new(points & !1)
     }
 
-    /// An empty series of at most `capacity` points, which is even and at least 2.
+    /// Creates an empty series of at most `capacity` points, which must be even and at least 2.
     pub fn new(capacity: usize) -> Self {
         Self { points: Vec::with_capacity(capacity), capacity, stride: 1 }
     }
 
-    /// Adds a point, later than all before.
+    /// Adds a point, which must be later than all others.
     pub fn push(&mut self, point: SystemPoint) {
         if self.points.len() == self.capacity {
             self.merge_pairs();
@@ -39,7 +39,7 @@ impl BoundedSeries {
         self.points.push(point);
     }
 
-    /// Joins a point, later than all before, to the last one.
+    /// Merges a point, which must be later than all others, into the last one.
     pub fn join(&mut self, point: SystemPoint) {
         let begun = match self.points.as_slice() {
             [.., before, _] => before.at_seconds,
@@ -51,17 +51,17 @@ impl BoundedSeries {
         }
     }
 
-    /// Cadences the next point should stand for.
+    /// Returns the number of sampling intervals that the next point should cover.
     pub fn stride(&self) -> u32 {
         self.stride
     }
 
-    /// The points so far.
+    /// Returns the points so far.
     pub fn points(&self) -> &[SystemPoint] {
         &self.points
     }
 
-    /// The series as a list.
+    /// Returns the points as a list.
     pub fn into_points(self) -> Vec<SystemPoint> {
         self.points
     }

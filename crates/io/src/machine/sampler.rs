@@ -1,4 +1,4 @@
-//! The thread that watches the machine while a load runs.
+//! The thread that samples the machine during a measurement.
 
 use super::counters::{CounterReader, Counters, Logical, SystemTotals};
 use super::run_queue::RunQueue;
@@ -11,38 +11,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Cadences below this would measure the sampler rather than the machine.
+/// Shorter intervals would measure the sampler rather than the machine.
 const MIN_CADENCE: Duration = Duration::from_millis(10);
 
-/// What a sampler saw from its start to its end.
+/// Everything that a sampler recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemSeries {
-    /// The machine over time; `at_seconds` counts from the start.
+    /// The machine over time. `at_seconds` counts from the start.
     pub points: Vec<SystemPoint>,
     pub totals: SystemTotals,
-    /// Samples that could not be read.
+    /// Number of samples that could not be read.
     pub missed: u64,
-    /// Processor time the sampling thread itself took, in nanoseconds.
+    /// Processor time of the sampling thread, in nanoseconds.
     pub sampler_cpu_ns: u64,
 }
 
-/// A thread that reads the counters of devices, processor and memory at a steady cadence.
+/// A thread that reads the counters of devices, processor and memory at regular intervals.
 ///
-/// Under 1 % of one processor down to a cadence of 100 ms. Dropping it ends the thread.
+/// Uses less than 1 % of one processor at intervals of 100 ms and longer. The thread ends when the sampler is dropped.
 #[derive(Debug)]
 pub struct Sampler {
     start: Counters,
     sampling: Arc<Mutex<Sampling>>,
-    /// Taken when the sampler ends; the thread ends when this is dropped.
+    /// Taken when the sampler ends. Dropping the sender ends the thread.
     running: Option<(Sender<()>, JoinHandle<u64>)>,
 }
 
 impl Sampler {
-    /// Starts to watch the machine and the devices of the tree, one sample each `cadence` (at
-    /// least 10 ms).
+    /// Starts sampling the machine and the devices of the tree, once every `cadence` (at least 10 ms).
     ///
     /// # Errors
-    /// When a counter cannot be read or no thread started.
+    /// Fails if a counter cannot be read or the thread cannot be started.
     pub fn start(tree: &DeviceTree, cadence: Duration) -> Result<Self, SystemError> {
         let mut reader = CounterReader::open(&Roots::real(), tree)?;
         let start = reader.read()?;
@@ -66,25 +65,25 @@ impl Sampler {
         Ok(Self { start, sampling, running: Some((end, thread)) })
     }
 
-    /// The counters when sampling began.
+    /// Returns the counters at the start of sampling.
     #[must_use]
     pub fn begin(&self) -> &Counters {
         &self.start
     }
 
-    /// The counters now, read on the caller's thread; [`Counters::since`] sets two of them
-    /// against each other. For the borders of steps: a sample ends here, and the next begins.
+    /// Ends the current sample, begins the next, and returns the counters, read on the caller's thread. Meant for the
+    /// boundaries of steps. [`Counters::since`] compares two readings.
     ///
     /// # Errors
-    /// When a counter cannot be read.
+    /// Fails if a counter cannot be read.
     pub fn mark(&mut self) -> Result<Counters, SystemError> {
         self.read(Sampling::mark)
     }
 
-    /// The counters now, as [`Self::mark`] reads them; the sample under way goes on.
+    /// Returns the counters like [`Self::mark`], but without ending the current sample.
     ///
     /// # Errors
-    /// When a counter cannot be read.
+    /// Fails if a counter cannot be read.
     pub fn look(&self) -> Result<Counters, SystemError> {
         self.read(Sampling::look)
     }
@@ -100,35 +99,35 @@ impl Sampler {
         Ok(Counters { run_queue: RunQueue::now(&roots), ..counters })
     }
 
-    /// The points sampled between two marks; `at_seconds` counts from the first. Where a long series
-    /// had to be merged, the first point may reach back before the mark.
+    /// Returns the points sampled between two marks. `at_seconds` counts from the first mark. If a long series had to
+    /// be merged, the first point may begin before the mark.
     #[must_use]
     pub fn points_between(&self, from: &Counters, to: &Counters) -> Vec<SystemPoint> {
         self.points(from, Some(to))
     }
 
-    /// The points sampled since a mark.
+    /// Returns the points sampled since a mark.
     #[must_use]
     pub fn points_since(&self, from: &Counters) -> Vec<SystemPoint> {
         self.points(from, None)
     }
 
-    /// The last point so far.
+    /// Returns the latest point.
     #[must_use]
     pub fn latest(&self) -> Option<SystemPoint> {
         self.lock().series.points().last().cloned()
     }
 
-    /// Why the last sample could not be read; `None` where it could.
+    /// Returns why the last sample could not be read; `None` if it could.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         self.lock().fault.clone()
     }
 
-    /// Ends the sampling. `logical` is what the load did since the start.
+    /// Ends sampling. `logical` is what the workload did since the start.
     ///
     /// # Errors
-    /// When the counters cannot be read for the last time.
+    /// Fails if the final counters cannot be read.
     pub fn stop(mut self, logical: Logical) -> Result<SystemSeries, SystemError> {
         let totals = self.mark()?.since(&self.start, logical);
         let sampler_cpu_ns = self.end_thread();
@@ -152,7 +151,7 @@ impl Sampler {
         self.sampling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The processor time the thread took, in nanoseconds.
+    /// Ends the thread and returns its processor time, in nanoseconds.
     fn end_thread(&mut self) -> u64 {
         let Some((end, thread)) = self.running.take() else { return 0 };
         drop(end);
@@ -166,25 +165,25 @@ impl Drop for Sampler {
     }
 }
 
-/// What samples are made with, by the thread and at marks.
+/// State for taking samples, shared by the thread and the marks.
 #[derive(Debug)]
 struct Sampling {
     reader: CounterReader,
-    /// Where the last sample ended.
+    /// Counters at the end of the last sample.
     before: Counters,
     now: Counters,
     start: Instant,
     cadence: Duration,
     series: BoundedSeries,
-    /// True where the last sample ended at a mark, beyond which nothing is joined to it.
+    /// True if the last sample ended at a mark. Nothing after the mark is merged into it.
     at_mark: bool,
     missed: u64,
     fault: Option<String>,
 }
 
 impl Sampling {
-    /// Ends a sample because its time has come, unless a mark has just ended one. Returns the time to
-    /// the next one.
+    /// Ends the current sample because it is due, unless a mark has just ended one. Returns the time until the next
+    /// one.
     fn tick(&mut self) -> Duration {
         let stride = self.cadence.saturating_mul(self.series.stride());
         if self.before.at.elapsed() >= stride / 2 {
@@ -203,8 +202,8 @@ impl Sampling {
         self.cadence.saturating_mul(self.series.stride())
     }
 
-    /// Ends a sample here and now. One much shorter than the others, whose figures would say little,
-    /// goes to the one before.
+    /// Ends the current sample now. A sample much shorter than the others would be too inaccurate, so it is merged into
+    /// the previous one.
     fn mark(&mut self) -> Result<Counters, SystemError> {
         let begun = self.before.at;
         let point = self.sample()?;
@@ -231,8 +230,7 @@ impl Sampling {
     }
 }
 
-/// Samples until the other end of the channel is gone; returns the processor time that took, in
-/// nanoseconds.
+/// Takes samples until the other end of the channel is dropped. Returns the processor time used, in nanoseconds.
 fn run(sampling: &Mutex<Sampling>, ended: &Receiver<()>) -> u64 {
     let lock = || sampling.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut due, mut stride) = {
@@ -240,8 +238,7 @@ fn run(sampling: &Mutex<Sampling>, ended: &Receiver<()>) -> u64 {
         (sampling.start, sampling.cadence)
     };
     loop {
-        // From the due time, not from now, so that delays do not add up; what was slept
-        // through is skipped, not caught up on.
+        // Relative to the due time instead of now, so that delays do not add up. Missed samples are skipped.
         due = (due + stride).max(Instant::now());
         let wait = due.saturating_duration_since(Instant::now());
         if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
@@ -266,7 +263,7 @@ mod tests {
         let sampler = Sampler::start(&tree_here(), Duration::from_millis(100)).unwrap();
         std::thread::sleep(Duration::from_millis(1550));
         let series = sampler.stop(Logical::default()).unwrap();
-        // A busy machine may wake the thread late, never early; the last one ends with the series.
+        // A busy machine may wake the thread late, but never early. The last sample ends with the series.
         let most = (series.totals.seconds / 0.1).ceil() as usize;
         assert!((5..=most).contains(&series.points.len()), "{}", series.points.len());
         assert_eq!(series.missed, 0);

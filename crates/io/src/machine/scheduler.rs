@@ -1,8 +1,8 @@
-//! What the scheduler had to do (`proc_stat(5)`).
+//! Activity of the scheduler (proc_stat(5)).
 
 use iogauge_model::result::Tasks;
 
-/// The scheduler's counters since boot, and how many tasks run and wait now.
+/// Counters of the scheduler since boot, and the current numbers of running and waiting tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SchedulerCounters {
     context_switches: u64,
@@ -12,7 +12,7 @@ pub(super) struct SchedulerCounters {
 }
 
 impl SchedulerCounters {
-    /// Reads the text of `/proc/stat`; what a kernel does not tell is 0.
+    /// Parses the text of `/proc/stat`. Counters that the kernel does not report are 0.
     pub fn parse(text: &str) -> Self {
         let mut counters = Self::default();
         for line in text.lines() {
@@ -29,11 +29,11 @@ impl SchedulerCounters {
         counters
     }
 
-    /// The rates from `before` to this reading, so many seconds later.
+    /// Returns the rates from `before` to this reading `seconds` later.
     pub fn since(&self, before: &Self, seconds: f64) -> Tasks {
         let rate = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
         Tasks {
-            // The thread that reads is running.
+            // Excludes the reading thread, which is running.
             runnable: self.runnable.saturating_sub(1) as f64,
             blocked: self.blocked as f64,
             context_switches_per_sec: rate(self.context_switches, before.context_switches),
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As a kernel 6.18 writes it, the line of interrupts cut short.
+    /// Text of kernel 6.18, with a shortened line of interrupts.
     const STAT: &str = "cpu  14330 15 5120 99022 2010 0 130 77 0 0\ncpu0 7110 7 2600 49000 1000 0 70 40 0 0\n\
                         intr 1234567 0 9 0 0 0\nctxt 9876543\nbtime 1795000000\nprocesses 5210\n\
                         procs_running 4\nprocs_blocked 2\nsoftirq 700000 0 1 2\n";

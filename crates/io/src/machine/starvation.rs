@@ -1,9 +1,9 @@
-//! Time in which the client could not work: its workers waited for a processor that another program had,
-//! its control group had used up its quota, or the hypervisor let other machines run.
+//! Time in which the client could not work: its workers waited for a processor that ran another program, its control
+//! group had used up its quota, or the hypervisor ran other machines.
 //!
-//! Workers also wait for the kernel's own threads, which do part of each I/O: that belongs to what is
-//! measured. Of a wait no more counts than other programs ran meanwhile, outside the kernel: what they do inside
-//! it cannot be told from the kernel's own work.
+//! Workers also wait for kernel threads, which do part of each I/O. That time belongs to what is measured. So waiting
+//! only counts up to the time that other programs ran in user mode meanwhile. Their time in the kernel cannot be
+//! separated from the kernel's own work.
 
 use super::cgroup::throttle_files;
 use super::cpu::{MachineCpu, ProcessCpu};
@@ -11,21 +11,21 @@ use super::run_queue::RunQueue;
 use crate::kernel::{Roots, text};
 use std::path::PathBuf;
 
-/// Time lost so far, each kind for itself, in nanoseconds. Two readings make a share.
+/// Time lost so far, by cause, in nanoseconds. Two readings give a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Starvation {
-    /// The mean worker was ready to run and had no processor.
+    /// Mean time per worker: ready to run, but without a processor.
     pub wait_ns: u64,
-    /// Other programs ran, over all processors. Not lost by itself.
+    /// Time in which other programs ran, over all processors. Not lost in itself.
     pub others_ns: u64,
-    /// The mean processor was taken by the hypervisor.
+    /// Mean time per processor that the hypervisor took away.
     pub steal_ns: u64,
-    /// Control groups held the mean worker back.
+    /// Mean time per worker that control groups throttled it.
     pub throttled_ns: u64,
 }
 
 impl Starvation {
-    /// What was lost since an earlier reading.
+    /// Returns the time lost since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let others_ns = self.others_ns.saturating_sub(earlier.others_ns);
@@ -37,14 +37,14 @@ impl Starvation {
         }
     }
 
-    /// All kinds together, in nanoseconds. A worker that waits is not one whose processor was stolen; one that
-    /// is held back may count as waiting, too.
+    /// Returns the lost time of all causes, in nanoseconds. Waiting and stolen time do not overlap, but throttled time
+    /// may also count as waiting.
     #[must_use]
     pub fn lost_ns(&self) -> u64 {
         self.wait_ns.max(self.throttled_ns) + self.steal_ns
     }
 
-    /// Adds that of another time.
+    /// Adds the time lost in another interval.
     pub fn add(&mut self, other: &Self) {
         self.wait_ns += other.wait_ns;
         self.others_ns += other.others_ns;
@@ -56,29 +56,29 @@ impl Starvation {
 /// Whose waiting for processors counts as starvation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// That of the workers of this process.
+    /// That of this process's workers.
     Workers,
-    /// Nobody's: they wait for each other, or for the database they work for.
+    /// None: the workers wait for each other, or for the database they use.
     Ignored,
 }
 
-/// Where the kernel reports starvation.
+/// Reads starvation from the files in which the kernel reports it.
 #[derive(Debug)]
 pub struct StarvationReader {
     roots: Roots,
-    /// `cpu.stat` of this process's group and of those above it.
+    /// `cpu.stat` of this process's control group and its ancestors.
     throttles: Vec<PathBuf>,
 }
 
 impl StarvationReader {
-    /// Looks up the files: a few small ones are read.
+    /// Finds the files, by reading a few small ones.
     #[must_use]
     pub fn new(roots: Roots) -> Self {
         Self { throttles: throttle_files(&roots), roots }
     }
 
-    /// Reads them anew: `/proc/stat`, one file for each group above, two for each worker. What the kernel
-    /// does not report counts as 0.
+    /// Reads `/proc/stat`, one file for each control group and two for each worker. Values that the kernel does not
+    /// report count as 0.
     #[must_use]
     pub fn read(&self, waiting: Waiting) -> Starvation {
         let own = ProcessCpu::now();
@@ -87,7 +87,7 @@ impl StarvationReader {
         let ns = |ticks: u64| ticks.saturating_mul(tick_ns());
         let throttled = self.throttles.iter().filter_map(|file| throttled_ns(&text(file)?));
         let run_queue = RunQueue::now(&self.roots);
-        // A group is held back on each processor that its threads are on.
+        // A group is throttled separately on each processor that runs its threads.
         let spread = run_queue.workers().min(machine.map_or(1, |(_, count)| count)).max(1);
         Starvation {
             wait_ns: match waiting {
@@ -103,12 +103,12 @@ impl StarvationReader {
     }
 }
 
-/// Length of a tick of `/proc/stat` (proc_stat(5)), in nanoseconds.
+/// Returns the length of a tick of `/proc/stat` (proc_stat(5)), in nanoseconds.
 fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// Processors in the text of `/proc/stat`; at least 1.
+/// Returns the number of processors in the text of `/proc/stat`; at least 1.
 fn processors(stat: &str) -> u64 {
     let each = |line: &&str| {
         line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -116,7 +116,7 @@ fn processors(stat: &str) -> u64 {
     stat.lines().filter(each).count().max(1) as u64
 }
 
-/// Time a group was held back, by the text of its `cpu.stat`: in microseconds in version 2, in
+/// Returns how long a group was throttled, from the text of its `cpu.stat`. The unit is microseconds in version 2 and
 /// nanoseconds in version 1 (kernel documentation, admin-guide/cgroup-v2; scheduler/sched-bwc).
 fn throttled_ns(stat: &str) -> Option<u64> {
     let field = |line: &str| {

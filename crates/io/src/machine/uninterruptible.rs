@@ -1,23 +1,23 @@
-//! Threads that wait in the kernel where no signal reaches them, as `/proc` has them (proc(5)).
+//! Threads in uninterruptible sleep, from `/proc` (proc(5)).
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A thread that waits in the kernel, where no signal reaches it (state D).
+/// A thread in uninterruptible sleep (state D): it waits in the kernel and receives no signals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UninterruptibleThread {
     name: String,
     id: u32,
-    /// Kernel function it sleeps in, where the kernel says so.
+    /// Kernel function it sleeps in, if the kernel reports it.
     waits_in: Option<String>,
-    /// File or device of the I/O, where it can be found out.
+    /// File or device of the I/O, if it can be determined.
     path: Option<PathBuf>,
 }
 
 impl UninterruptibleThread {
-    /// The threads of a process that no signal reaches; none where nothing can be read.
+    /// Returns the threads of a process in uninterruptible sleep; none if nothing can be read.
     #[must_use]
     pub fn of_process(process: u32) -> Vec<Self> {
         let tasks = fs::read_dir(format!("/proc/{process}/task"));
@@ -27,7 +27,7 @@ impl UninterruptibleThread {
         held
     }
 
-    /// A thread of this process, if no signal reaches it.
+    /// Returns a thread of this process if it is in uninterruptible sleep.
     pub(crate) fn of_own(thread: u32) -> Option<Self> {
         Self::at(Path::new(&format!("/proc/self/task/{thread}")))
     }
@@ -52,17 +52,17 @@ impl fmt::Display for UninterruptibleThread {
     }
 }
 
-/// Number and name of a thread in state D, from its line in `stat`.
+/// Returns ID and name of a thread from its line in `stat`, if it is in state D.
 fn uninterruptible(stat: &str) -> Option<(u32, &str)> {
     let (id, rest) = stat.split_once(" (")?;
-    // The name may hold parentheses.
+    // The name may contain parentheses.
     let (name, fields) = rest.rsplit_once(") ")?;
     let id = id.parse().ok()?;
     fields.starts_with('D').then_some((id, name))
 }
 
-/// The file of the system call, where its first argument is a descriptor of one; else the first file that
-/// the process has open and that is no database of its own.
+/// Returns the file that is the first argument of the thread's system call, if that is a descriptor. Otherwise returns
+/// the first open file of the process that does not belong to its own database.
 fn path_of_io(task: &Path) -> Option<PathBuf> {
     let call = fs::read_to_string(task.join("syscall")).unwrap_or_default();
     let argument = call.split_whitespace().nth(1).and_then(|word| word.strip_prefix("0x"));
@@ -75,7 +75,7 @@ fn path_of_io(task: &Path) -> Option<PathBuf> {
         let mut open: Vec<PathBuf> = files.filter_map(|entry| storage(&entry.path())).collect();
         open.sort();
         let all = open.clone();
-        // SQLite has a file of this name open beside a history.
+        // SQLite keeps a file with this name open for the history.
         let log = |path: &Path| PathBuf::from(format!("{}-wal", path.display()));
         open.retain(|path| !all.contains(&log(path)));
         open.retain(|path| !all.iter().any(|other| *path == log(other)));
@@ -85,7 +85,7 @@ fn path_of_io(task: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Where a descriptor leads, if that is a file or a device that keeps data.
+/// Returns the path of a descriptor if it is a file or device that stores data.
 fn storage(link: &Path) -> Option<PathBuf> {
     let path = fs::read_link(link).ok()?;
     let text = path.to_string_lossy();

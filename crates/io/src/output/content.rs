@@ -1,25 +1,25 @@
-//! What a file is, by its content.
+//! Recognizes a file by its content.
 
 use crate::sqlite_file::{application_id, is_index, is_journal, is_log};
 
-/// Bytes of a file that show what made it.
+/// Number of bytes that are read to recognize a file.
 pub(super) const HEAD_BYTES: usize = 4096;
 
 /// `application_id` of a history: "IOGg" (SQLite, "Database File Format", 1.3.16).
 pub const HISTORY_APPLICATION_ID: i32 = 0x494f_4767;
 
-/// What the beginning of a file shows.
+/// The kind of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstBytes {
     /// An output of iogauge.
     Output,
-    /// Of a history or of another database; with what it is.
+    /// Belongs to a history or another database. Contains a description of it.
     Database(&'static str),
     /// Anything else.
     Foreign,
 }
 
-/// Tells what a file is by its first [`HEAD_BYTES`], or all of it where it is shorter.
+/// Recognizes a file by its first [`HEAD_BYTES`], or by all of it if it is shorter.
 pub(super) fn content(head: &[u8]) -> FirstBytes {
     if let Some(what) = database(head) {
         return FirstBytes::Database(what);
@@ -30,8 +30,8 @@ pub(super) fn content(head: &[u8]) -> FirstBytes {
     }
 }
 
-/// A history, or a log that a database needs. A log of another database cannot be distinguished from one of a history,
-/// and is as precious.
+/// Recognizes a history, or a log that a database needs. The log of another database looks like that of a history, and
+/// must be protected as well.
 fn database(head: &[u8]) -> Option<&'static str> {
     if application_id(head) == Some(HISTORY_APPLICATION_ID) {
         return Some("a history");
@@ -39,33 +39,33 @@ fn database(head: &[u8]) -> Option<&'static str> {
     (is_log(head) || is_index(head) || is_journal(head)).then_some("the log of a database")
 }
 
-/// The page of `iogauge report`, by its `meta` element.
+/// Recognizes the page of `iogauge report` by its `meta` element.
 fn html(head: &[u8]) -> bool {
     head.starts_with(b"<!DOCTYPE html>")
         && contains(head, b"<meta name=\"generator\" content=\"iogauge ")
 }
 
-/// A picture, by the comment below the XML declaration.
+/// Recognizes an SVG picture by the comment below the XML declaration.
 fn svg(head: &[u8]) -> bool {
     head.starts_with(b"<?xml ") && contains(head, b"?>\n<!-- Generator: iogauge -->\n<svg ")
 }
 
-/// A picture, by its chunk `tEXt` of the keyword `Software` (PNG, third edition, 11.3.3.2), which is the
-/// first one behind the header.
+/// Recognizes a PNG picture by its `tEXt` chunk with the keyword `Software` (PNG, third edition, 11.3.3.2), which is
+/// the first chunk after the header.
 fn png(head: &[u8]) -> bool {
     head.starts_with(b"\x89PNG\r\n\x1a\n")
         && head.get(37..).is_some_and(|rest| rest.starts_with(b"tEXtSoftware\0iogauge"))
 }
 
-/// Rows whose first column names a format of iogauge's.
+/// Recognizes rows whose first column names a format of iogauge.
 fn rows(head: &[u8]) -> bool {
     let mut lines = head.split(|byte| *byte == b'\n');
     let is_header = lines.next().is_some_and(|line| line.starts_with(b"format,run_id,"));
     is_header && lines.next().is_none_or(|row| row.is_empty() || row.starts_with(b"iogauge."))
 }
 
-/// Rows with the columns of vendors' own suites. Those of a vendor name a place in their third column, and
-/// those of iogauge a database's URL.
+/// Recognizes rows with the columns of vendors' suites. In a vendor's rows the third column is a path; in those of
+/// iogauge it is a database URL.
 fn vendor_rows(head: &[u8]) -> bool {
     let mut lines = head.split(|byte| *byte == b'\n');
     let is_header = lines
@@ -77,19 +77,19 @@ fn vendor_rows(head: &[u8]) -> bool {
     is_header && scheme > 1 && database.get(scheme) == Some(&b':')
 }
 
-/// A page of the manual, by its title.
+/// Recognizes a manual page by its title.
 fn man_page(head: &[u8]) -> bool {
     head.starts_with(b".ie \\n(.g") && contains(head, b"\n.TH iogauge")
 }
 
-/// A document or line of JSON, by its format.
+/// Recognizes a JSON document or line by its format.
 fn json(head: &[u8]) -> bool {
     let head = &head[..head.len().min(80)];
     let first: Vec<u8> = head.iter().filter(|byte| !byte.is_ascii_whitespace()).copied().collect();
     first.starts_with(b"{\"format\":\"iogauge.")
 }
 
-/// The file beside a history that its runs lock.
+/// Recognizes the file next to a history that runs lock.
 fn lock(head: &[u8]) -> bool {
     head.starts_with(b"iogauge.history-lock/1\n")
 }

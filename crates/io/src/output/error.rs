@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a file is no place for an output, or could not be written.
+/// Why a file is not a valid place for an output, or could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     #[error(
@@ -37,7 +37,7 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// True where writing would have harmed what iogauge did not make.
+    /// Returns true if writing would have damaged something that iogauge did not make.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         !matches!(self, Self::Io { .. } | Self::NoFile { .. })

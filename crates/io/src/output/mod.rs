@@ -1,12 +1,11 @@
-//! Files that commands write beside their result: pages, pictures, rows, manual pages, logs.
+//! Files that commands write in addition to their result: pages, pictures, rows, manual pages, logs.
 //!
-//! An output is a new file, or a regular file that iogauge made, as its content shows; any other file
-//! takes the user's permission. It is there as a whole or not at all. Character devices and FIFOs are
-//! written into. A history, and the files beside it, are never an output.
+//! An output is a new file, or replaces a regular file that iogauge made, as its content shows. Replacing any other
+//! file needs the user's permission. An output appears as a whole or not at all. Character devices and FIFOs are
+//! written to directly. A history and the files next to it are never replaced.
 //!
-//! [`OutputFile::check`] judges a path before anything is measured. What is written goes into a file
-//! without a name, or of a name of its own, and takes the place of the judged file only where that one still
-//! stands at the name.
+//! [`OutputFile::check`] checks a path before anything is measured. The output is written to an unnamed or temporary
+//! file, which replaces the checked file only if that still has the name.
 
 mod content;
 mod error;
@@ -29,20 +28,20 @@ use std::sync::Arc;
 /// Whether an output may replace a file that iogauge did not make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
-    /// No: only one that iogauge made.
+    /// Only files that iogauge made.
     Ours,
-    /// Yes, any regular file other than a history: `--force`.
+    /// Any regular file other than a history: `--force`.
     Any,
 }
 
 impl From<bool> for Replace {
-    /// What `--force` says.
+    /// Converts the value of `--force`.
     fn from(force: bool) -> Self {
         if force { Self::Any } else { Self::Ours }
     }
 }
 
-/// A directory that outputs are written into.
+/// A directory for outputs.
 #[derive(Debug, Clone)]
 pub struct OutputDirectory {
     fd: Arc<OwnedFd>,
@@ -50,10 +49,10 @@ pub struct OutputDirectory {
 }
 
 impl OutputDirectory {
-    /// Opens a directory, and makes it where it is missing.
+    /// Opens a directory, and creates it if it is missing.
     ///
     /// # Errors
-    /// Where it cannot be made or opened.
+    /// Fails if it cannot be created or opened.
     pub fn make(path: &Path) -> Result<Self, OutputError> {
         std::fs::create_dir_all(path)
             .map_err(|source| io_error(path, "make the directory", source))?;
@@ -62,7 +61,7 @@ impl OutputDirectory {
         Ok(Self { fd: Arc::new(fd), path: path.to_path_buf() })
     }
 
-    /// Checks a file of this name in it, as [`OutputFile::check`].
+    /// Checks a file name in it, like [`OutputFile::check`].
     ///
     /// # Errors
     /// As [`OutputFile::check`].
@@ -72,34 +71,33 @@ impl OutputDirectory {
     }
 }
 
-/// A place that was checked, and what is written there.
+/// A checked place, and the output written so far.
 #[derive(Debug)]
 pub struct OutputFile {
     place: OutputPlace,
     way: Way,
 }
 
-/// How bytes get there.
+/// How an output is written.
 #[derive(Debug)]
 enum Way {
-    /// In place of nothing, or of the file that was judged.
+    /// As a new file, or in place of the checked file.
     File { judged: Option<Identity>, partial: Option<Partial> },
-    /// Straight into a device or FIFO.
+    /// Directly to a device or FIFO.
     Stream(File),
 }
 
 impl OutputFile {
-    /// Judges a path, and finds out whether a file can be written there. Changes nothing and leaves
-    /// nothing behind.
+    /// Checks a path, and whether a file can be written there. Changes nothing and leaves nothing behind.
     ///
     /// # Errors
-    /// A foreign file, a history, a symbolic link to a file, a block device, a directory, a socket; a
-    /// place that cannot be written.
+    /// Refuses a file that iogauge did not make, a history, a symbolic link to a file, a block device, a directory and
+    /// a socket. Fails if the place cannot be written.
     pub fn check(path: &Path, replace: Replace) -> Result<Self, OutputError> {
         Self::judge(OutputPlace::of(path)?, replace)
     }
 
-    /// As [`Self::check`], for a file that belongs to a history itself.
+    /// Like [`Self::check`], for a file that belongs to a history.
     ///
     /// # Errors
     /// As [`Self::check`].
@@ -130,29 +128,29 @@ impl OutputFile {
         Ok(Self { place, way })
     }
 
-    /// The path as it was typed.
+    /// Returns the path as given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.place.path
     }
 
-    /// Writes all of it and puts it in its place.
+    /// Writes all bytes and commits the output.
     ///
     /// # Errors
-    /// As [`Self::commit`], or where it cannot be written.
+    /// As [`Self::commit`]. Also fails if the bytes cannot be written.
     pub fn put(mut self, bytes: &[u8]) -> Result<(), OutputError> {
         let written = self.write_all(bytes);
         written.map_err(|source| io_error(&self.place.path, "write", source))?;
         self.commit()
     }
 
-    /// Puts what was written in its place. What is dropped without this was never there.
+    /// Gives the output its name. An output that is dropped without a commit leaves nothing behind.
     ///
     /// # Errors
-    /// [`OutputError::Changed`] where something else stands there than when it was judged; nothing is
-    /// replaced then. Where the file system refuses.
+    /// Returns [`OutputError::Changed`] if the file with this name has changed since it was checked. Nothing is
+    /// replaced then. Also fails if the file system refuses.
     pub fn commit(mut self) -> Result<(), OutputError> {
-        // An empty output is a file, too.
+        // An empty output also creates a file.
         self.write_all(&[]).map_err(|source| io_error(&self.place.path, "write", source))?;
         match self.way {
             Way::File { judged, partial: Some(partial) } => partial.put(&self.place, judged),
@@ -175,7 +173,7 @@ impl Write for OutputFile {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // Makes the file where there is nothing to write as well.
+        // Creates the file even if there is nothing to write.
         let written = self.write(bytes)?;
         let mut rest = &bytes[written..];
         while !rest.is_empty() {
@@ -194,7 +192,7 @@ impl Write for OutputFile {
     }
 }
 
-/// Refuses a regular file that is not ours, or that is of a database.
+/// Refuses a regular file that iogauge did not make or that belongs to a database.
 fn judge_file(place: &OutputPlace, found: &Identity, replace: Replace) -> Result<(), OutputError> {
     let path = place.path.clone();
     let file = match place.open_file(OFlags::RDONLY) {

@@ -1,4 +1,4 @@
-//! A name in an open directory, and the file that takes its place.
+//! A name in an open directory, and the temporary file that is to take it.
 
 use super::content::HISTORY_APPLICATION_ID;
 use super::{OutputError, io_error};
@@ -18,30 +18,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What the names of the files beside a history end in.
+/// Suffixes of the files next to a history.
 const BESIDE_HISTORY: [&[u8]; 4] = [b"-wal", b"-shm", b"-journal", b"-lock"];
 
-/// A name in a directory that is open.
+/// A name in an open directory.
 #[derive(Debug)]
 pub(super) struct OutputPlace {
     directory: Arc<OwnedFd>,
     name: OsString,
-    /// As it was typed.
+    /// The path as given.
     pub(super) path: PathBuf,
 }
 
-/// What stands at a name.
+/// The file that has a name.
 pub(super) struct NamedFile {
     pub(super) kind: FileType,
     pub(super) identity: Identity,
 }
 
-/// What distinguishes a file from every other one, and from itself after a change.
+/// Distinguishes a file from every other file and from itself after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
     inode: u64,
-    /// Time of the last change, in seconds and nanoseconds: an inode's number is given again.
+    /// Time of the last change, in seconds and nanoseconds. Needed because inode numbers are reused.
     changed: (i64, i64),
     mode: u32,
 }
@@ -60,13 +60,13 @@ impl Identity {
         }
     }
 
-    /// True for the same file, whether it was changed or not.
+    /// Returns true for the same file, changed or not.
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// Opens a directory for use with names in it.
+/// Opens a directory to use names in it.
 pub(super) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
@@ -76,9 +76,9 @@ impl OutputPlace {
         Self { directory, name, path }
     }
 
-    /// The place of a path; its directory has to be there.
+    /// Returns the place of a path. Its directory must exist.
     pub(super) fn of(path: &Path) -> Result<Self, OutputError> {
-        // A path that ends in a slash or in dots names a directory, and `file_name` hides the slash.
+        // A path that ends in a slash or in dots names a directory. `file_name` ignores the slash.
         let named = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
         let Some(name) = named else {
             let what = if path.as_os_str().is_empty() { "no file name" } else { "a directory" };
@@ -90,7 +90,7 @@ impl OutputPlace {
         Ok(Self::new(Arc::new(directory), name.to_owned(), path.to_path_buf()))
     }
 
-    /// What stands there; a symbolic link is not followed.
+    /// Looks up the name without following a symbolic link.
     pub(super) fn look(&self) -> Result<Option<NamedFile>, OutputError> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(NamedFile {
@@ -102,18 +102,18 @@ impl OutputPlace {
         }
     }
 
-    /// Opens the regular file that stands there.
+    /// Opens the regular file with this name.
     pub(super) fn open_file(&self, flags: OFlags) -> io::Result<File> {
         self.open_name(&self.name, flags)
     }
 
     fn open_name(&self, name: &OsString, flags: OFlags) -> io::Result<File> {
-        // Not waiting for the other end, should a FIFO stand there by now.
+        // Does not block if the name has become a FIFO.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?.into())
     }
 
-    /// Refuses the names of the files that SQLite and iogauge keep beside a history.
+    /// Refuses the names of files that SQLite and iogauge keep next to a history.
     pub(super) fn refuse_beside_history(&self) -> Result<(), OutputError> {
         let name = self.name.as_bytes();
         let base = BESIDE_HISTORY.iter().find_map(|suffix| name.strip_suffix(*suffix));
@@ -133,7 +133,7 @@ impl OutputPlace {
         Err(OutputError::Database { path: self.path.clone(), what })
     }
 
-    /// Refuses a new file among devices and files of the kernel, where a name mistyped would become one.
+    /// Refuses a new file among devices or kernel files, where it would only come from a mistyped name.
     pub(super) fn refuse_among_kernel_files(&self) -> Result<(), OutputError> {
         if is_among_devices(&self.directory) || pseudo_file_system(&self.directory).is_some() {
             return Err(OutputError::AmongKernelFiles { path: self.path.clone() });
@@ -141,7 +141,7 @@ impl OutputPlace {
         Ok(())
     }
 
-    /// Finds out whether a file can be made here.
+    /// Checks whether a file can be created here.
     pub(super) fn probe(&self) -> Result<(), OutputError> {
         Partial::make(self, None)
             .map(drop)
@@ -149,18 +149,17 @@ impl OutputPlace {
     }
 }
 
-/// A file that is being written, without a name where the file system has such files. One that is dropped
-/// is gone.
+/// A file that is being written; unnamed if the file system supports that. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Partial {
     pub(super) file: File,
     directory: Arc<OwnedFd>,
-    /// Its name, while it has one of its own.
+    /// Its temporary name, if it has one.
     name: Option<OsString>,
 }
 
 impl Partial {
-    /// Makes one, with the permissions of the file that it is to replace.
+    /// Creates one with the permissions of the file that it is to replace.
     pub(super) fn make(place: &OutputPlace, judged: Option<&Identity>) -> io::Result<Self> {
         let directory = place.directory.clone();
         let unnamed = unnamed_file(&directory, OFlags::WRONLY, Mode::from_raw_mode(0o666))?;
@@ -172,13 +171,13 @@ impl Partial {
             }
         };
         if let Some(judged) = judged {
-            // The file of another user keeps its permissions as far as the system lets this one set them.
+            // Fails for a file of another user. Its permissions are then kept as far as the system allows.
             let _ = rustix::fs::fchmod(&partial.file, Mode::from_raw_mode(judged.mode & 0o777));
         }
         Ok(partial)
     }
 
-    /// Gives it its place: that of nothing, or of the file that was judged, where it is still there.
+    /// Gives the file its final name, which must be free, or still belong to the checked file.
     pub(super) fn put(
         mut self,
         place: &OutputPlace,
@@ -207,27 +206,27 @@ impl Partial {
             Err(Errno::NOENT) => return Err(changed()),
             Err(error) => return Err(fault(error.into())),
         }
-        // The name beside now leads to what stood there, which is the judged file or comes back.
+        // The temporary name now refers to the previous file. If that is not the checked file, it is moved back.
         let taken = rustix::fs::statat(&place.directory, &beside, AtFlags::SYMLINK_NOFOLLOW);
         if taken.is_ok_and(|stat| Identity::from_stat(&stat).is_same_file(&judged)) {
             return Ok(());
         }
         let back = rename(place, &beside, &place.name, RenameFlags::EXCHANGE);
         if back.is_err() {
-            // What is not ours stays, under the other name.
+            // It is not ours, so it is kept under the temporary name.
             self.name = None;
         }
         Err(changed())
     }
 
-    /// Where the file system cannot exchange two names.
+    /// Replaces the file if the file system cannot exchange two names.
     fn rename_over(&mut self, place: &OutputPlace, beside: &OsString) -> io::Result<()> {
         rename(place, beside, &place.name, RenameFlags::empty())?;
         self.name = None;
         Ok(())
     }
 
-    /// Gives it a name that nothing has.
+    /// Gives the file a name that must be free.
     fn link(&mut self, name: &OsString) -> io::Result<()> {
         match &self.name {
             Some(own) => {
@@ -257,7 +256,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // Nobody misses it, and no one is there to be told.
+            // An error is ignored: the file does no harm, and there is nobody to report it to.
             let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
         }
     }
@@ -272,7 +271,7 @@ fn rename(
     rustix::fs::renameat_with(&place.directory, from, &place.directory, to, flags)
 }
 
-/// Makes a file of a new name.
+/// Creates a file with a new name.
 fn make_named(directory: &OwnedFd) -> io::Result<(File, OsString)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
@@ -285,7 +284,7 @@ fn make_named(directory: &OwnedFd) -> io::Result<(File, OsString)> {
     }
 }
 
-/// A name that is hidden and that no other process draws.
+/// Returns a hidden name that no other process generates.
 fn drawn_name() -> OsString {
     static DRAWN: AtomicU32 = AtomicU32::new(0);
     let number = DRAWN.fetch_add(1, Ordering::Relaxed);

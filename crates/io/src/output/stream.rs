@@ -1,4 +1,4 @@
-//! Devices and FIFOs, which are written into.
+//! Devices and FIFOs, which are written to directly.
 
 use super::{OutputError, io_error};
 use crate::kernel::{DeviceNumber, path_of_fd};
@@ -6,15 +6,15 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::fs::File;
 use std::path::Path;
 
-/// Opens a device or FIFO that takes text.
+/// Opens a device or FIFO that accepts text.
 pub(super) fn open(path: &Path) -> Result<File, OutputError> {
     let error = |action, source: rustix::io::Errno| io_error(path, action, source);
-    // Nothing happens to what is opened like this: other devices act when they are opened.
+    // O_PATH has no side effects. Some devices act when they are opened normally.
     let held = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|e| error("open it", e))?;
     let stat = rustix::fs::fstat(&held).map_err(|e| error("look at it", e))?;
     judge(path, &stat)?;
-    // A FIFO that nobody reads is refused at once, where it would otherwise be waited for.
+    // With O_NONBLOCK, opening a FIFO without a reader fails instead of blocking.
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = match rustix::fs::open(path_of_fd(&held), flags, Mode::empty()) {
         Ok(file) => file,
@@ -28,7 +28,7 @@ pub(super) fn open(path: &Path) -> Result<File, OutputError> {
     Ok(file.into())
 }
 
-/// As [`open`] where a symbolic link leads to a device or FIFO, as `/dev/stdout` may.
+/// Like [`open`], for a symbolic link to a device or FIFO, such as `/dev/stdout`.
 pub(super) fn behind_link(path: &Path) -> Result<File, OutputError> {
     match rustix::fs::stat(path).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         Ok(FileType::CharacterDevice | FileType::Fifo) => open(path),
@@ -36,7 +36,7 @@ pub(super) fn behind_link(path: &Path) -> Result<File, OutputError> {
     }
 }
 
-/// Refuses what no text is written into.
+/// Refuses everything that does not accept text.
 fn judge(path: &Path, stat: &Stat) -> Result<(), OutputError> {
     let path = path.to_path_buf();
     match FileType::from_raw_mode(stat.st_mode) {
@@ -56,8 +56,8 @@ fn judge(path: &Path, stat: &Stat) -> Result<(), OutputError> {
     }
 }
 
-/// Terminals, and the devices that swallow or refuse everything (Linux, "Linux allocated devices").
-/// Others act upon what is written: memory, disks' control nodes, watchdogs, tapes.
+/// Returns true for terminals, and for devices that discard or reject everything (Linux, "Linux allocated devices").
+/// Other devices act on what is written: memory, control nodes of disks, watchdogs, tapes.
 fn takes_text(DeviceNumber { major, minor }: DeviceNumber) -> bool {
     let (null, zero, full) = (3, 5, 7);
     match major {

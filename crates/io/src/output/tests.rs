@@ -1,4 +1,4 @@
-//! Outputs among files of others. Everything happens in a directory of the test's own.
+//! Tests outputs in the presence of foreign files, in a temporary directory.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const OURS: &[u8] = b"format,run_id,kind\niogauge.run-csv/1,x\n";
 const FOREIGN: &[u8] = b"precious\n";
 
-/// A directory with a file of each sort.
+/// Creates a directory with a file of each kind.
 fn directory() -> TempDir {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("ours"), OURS).unwrap();
@@ -152,7 +152,7 @@ fn what_takes_no_output_is_named() {
     let socket = dir.path().join("socket");
     let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     assert!(matches!(put(&socket, Replace::Any), Err(OutputError::NoFile { .. })));
-    // The machine's memory acts upon what is written.
+    // The kernel log acts on what is written.
     let kmsg = put(Path::new("/dev/kmsg"), Replace::Any).unwrap_err();
     assert!(kmsg.is_refusal(), "{kmsg}");
 }
@@ -160,13 +160,13 @@ fn what_takes_no_output_is_named() {
 #[test]
 fn what_came_after_the_check_stays() {
     let dir = directory();
-    // In place of nothing.
+    // No file had the name.
     let new = dir.path().join("new");
     let output = OutputFile::check(&new, Replace::Any).unwrap();
     fs::write(&new, FOREIGN).unwrap();
     assert!(matches!(output.put(b"new"), Err(OutputError::Changed { .. })));
     assert_eq!(fs::read(&new).unwrap(), FOREIGN);
-    // In place of ours: another file, a link, and the same file with other content.
+    // A file of ours had the name. It becomes another file, a symbolic link, or the same file with other content.
     let ours = dir.path().join("ours");
     let changes: [&dyn Fn(); 3] = [
         &|| fs::rename(dir.path().join("foreign"), &ours).unwrap(),
@@ -177,7 +177,7 @@ fn what_came_after_the_check_stays() {
         let _ = fs::remove_file(&ours);
         fs::write(&ours, OURS).unwrap();
         let output = OutputFile::check(&ours, Replace::Ours).unwrap();
-        // A clock of the kernel's ticks.
+        // Time stamps of files have the resolution of kernel ticks.
         std::thread::sleep(std::time::Duration::from_millis(20));
         if number == 1 {
             fs::remove_file(&ours).unwrap();

@@ -1,4 +1,4 @@
-//! Alignment that direct I/O needs.
+//! Alignment required by direct I/O.
 
 use super::error::TargetError;
 use rustix::fs::{AtFlags, StatxFlags, statx};
@@ -13,19 +13,17 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    /// What to keep to where the kernel does not say: the block of the device, and memory in whole
-    /// blocks or at least 512 bytes.
+    /// Returns a safe alignment for when the kernel reports none: the device's logical block, but at least 512 bytes,
+    /// for offsets and memory.
     pub fn cautious(logical_block_bytes: u32) -> Self {
         let bytes = logical_block_bytes.max(512);
         Self { memory_bytes: bytes, offset_bytes: bytes }
     }
 
-    /// Asks the kernel (`STATX_DIOALIGN`, Linux 6.1).
-    ///
-    /// `None` where the file has no direct I/O.
+    /// Asks the kernel (`STATX_DIOALIGN`, Linux 6.1). Returns `None` if the file does not support direct I/O.
     ///
     /// # Errors
-    /// Where the file cannot be asked.
+    /// Fails if the kernel cannot be asked.
     pub fn of(
         file: &File,
         path: &Path,

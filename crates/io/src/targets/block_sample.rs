@@ -1,4 +1,4 @@
-//! A look at random blocks: how many hold nothing but zeros, and how many compress or repeat.
+//! Samples random blocks: how many are all zeros, and how many compress or repeat.
 
 use super::compressible::saving;
 use super::error::TargetError;
@@ -10,34 +10,34 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 
-/// Smallest block read, in bytes.
+/// Minimum size of a block that is read, in bytes.
 const BLOCK_BYTES: u64 = 4096;
-/// Least alignment of the memory read into. zram says that 512 bytes will do (`dma_alignment`) and
-/// then writes whole pages over what lies beside a block that does not begin on one.
+/// Minimum alignment of the read buffer. zram reports that 512 bytes suffice (`dma_alignment`), but then writes whole
+/// pages, beyond a buffer that does not begin on a page.
 const ALIGNMENT_BYTES: u32 = 4096;
-/// A block that a compressor would make smaller by this share compresses.
+/// A block counts as compressible if a compressor would make it smaller by at least this share.
 const COMPRESSES: f64 = 0.1;
 
-/// Blocks looked at.
+/// Result of sampling blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockSample {
     /// Blocks read.
     pub read: u32,
-    /// Those of them that hold only zeros.
+    /// Blocks that contain only zeros.
     pub zero: u32,
-    /// Those of the others that a simple compressor would make smaller by a tenth, or that have
-    /// the content of another block read.
+    /// Other blocks that a simple compressor would make smaller by at least a tenth, or that have the content of
+    /// another block read.
     pub compressible: u32,
 }
 
 impl BlockSample {
-    /// Share of zero blocks, from 0 to 1.
+    /// Returns the share of zero blocks, from 0 to 1.
     #[must_use]
     pub fn zero_share(&self) -> f64 {
         self.share(self.zero)
     }
 
-    /// Share of blocks that compress or repeat, from 0 to 1.
+    /// Returns the share of blocks that compress or repeat, from 0 to 1.
     #[must_use]
     pub fn compressible_share(&self) -> f64 {
         self.share(self.compressible)
@@ -60,11 +60,11 @@ impl BlockSample {
     }
 }
 
-/// Reads `count` random blocks of 4 KiB (or the part's block, where that is larger) past the page
-/// cache where the part has direct I/O. The same seed reads the same blocks.
+/// Reads `count` random blocks of 4 KiB, or of the part's block size if that is larger. Bypasses the page cache if the
+/// part supports direct I/O. The same seed reads the same blocks.
 ///
 /// # Errors
-/// Where the part cannot be opened or read.
+/// Fails if the part cannot be opened or read.
 pub fn sample_blocks(part: &Part, count: u32, seed: u64) -> Result<BlockSample, TargetError> {
     let opened = match part.open(OpenMode::reading(true)) {
         Err(TargetError::DirectUnsupported { .. }) => part.open(OpenMode::reading(false)),
@@ -108,7 +108,7 @@ mod tests {
         for (index, block) in blocks.iter().enumerate() {
             sample.add(index as u64, block, &mut seen);
         }
-        // The same block drawn twice is no copy.
+        // Reading the same block twice does not make it a copy.
         sample.add(5, &blocks[5], &mut seen);
         assert_eq!(sample, BlockSample { read: 7, zero: 1, compressible: 2 });
     }

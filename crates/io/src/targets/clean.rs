@@ -1,4 +1,4 @@
-//! Removing what iogauge made, and nothing else.
+//! Removes what iogauge made, and nothing else.
 
 use super::creation::{leftovers, remove_made};
 use super::descriptor::{kind_of, look_at, look_at_directory, reopen_error, reopen_quietly};
@@ -14,39 +14,39 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Why something was left where it is.
+/// Why a file was not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftBecause {
-    /// Nothing is there.
+    /// It does not exist.
     NotThere,
-    /// iogauge did not make it; with how that is known.
+    /// iogauge did not make it. Contains the evidence.
     NotOurs(String),
-    /// A block device: iogauge leaves no file on it.
+    /// It is a block device, on which iogauge leaves no files.
     BlockDevice,
-    /// A symbolic link, which iogauge never makes.
+    /// It is a symbolic link, which iogauge never makes.
     Symlink,
     /// Another iogauge is using it.
     InUse,
-    /// Another file has its name by now.
+    /// Another file has its name.
     Replaced,
-    /// A guard would not let it be written: a loop device is on it, say.
+    /// A guard refuses writing to it, for example because a loop device is on it.
     Refused(GuardError),
 }
 
-/// What became of one path.
+/// What was done about a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cleaned {
     /// Removed.
     Removed {
         path: PathBuf,
-        /// Room given back, in bytes.
+        /// Freed space, in bytes.
         freed_bytes: u64,
     },
-    /// Left alone.
+    /// Not removed.
     Left {
-        /// What was looked at.
+        /// The path that was checked.
         path: PathBuf,
-        /// Why it was left.
+        /// The reason.
         because: LeftBecause,
     },
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Cleaned {
                 let freed = iogauge_model::units::Bytes(*freed_bytes);
                 write!(f, "{}: removed, {freed} freed", path.display())
             }
-            // A refusal names the path itself.
+            // The message of a refusal contains the path.
             Self::Left { because: LeftBecause::Refused(refusal), .. } => {
                 write!(f, "left: {refusal}")
             }
@@ -82,18 +82,17 @@ impl fmt::Display for Cleaned {
     }
 }
 
-/// Removes the test files of a target and their side files; of a directory the one file that is made
-/// there by itself, and those that are made where several are wanted. What a killed process left in
-/// the same directory goes too.
+/// Removes the test files of a target and their side files. For a directory these are the default test file and the
+/// numbered ones of a target with several files. Also removes what a killed process left in the same directory.
 ///
 /// # Errors
-/// Where a file of ours cannot be looked at or removed.
+/// Fails if a file made by iogauge cannot be examined or removed.
 pub fn clean(paths: &[PathBuf]) -> Result<Vec<Cleaned>, TargetError> {
     let mut cleaned = Vec::new();
     for path in paths {
         let numbered = numbered_files(path)?;
         let one = clean_path(path)?;
-        // Where there are several, nobody misses the one.
+        // If there are numbered files, a missing default file is not worth reporting.
         let missed = matches!(&one, Cleaned::Left { because: LeftBecause::NotThere, .. });
         if !missed || numbered.is_empty() {
             cleaned.push(one);
@@ -108,7 +107,7 @@ pub fn clean(paths: &[PathBuf]) -> Result<Vec<Cleaned>, TargetError> {
     Ok(cleaned)
 }
 
-/// The test files of a directory that have a number, by it.
+/// Returns the numbered test files of a directory, in order of their numbers.
 fn numbered_files(directory: &Path) -> Result<Vec<PathBuf>, TargetError> {
     if !directory.is_dir() {
         return Ok(Vec::new());
@@ -125,11 +124,10 @@ fn numbered_files(directory: &Path) -> Result<Vec<PathBuf>, TargetError> {
     Ok(files)
 }
 
-/// Removes the test files of a run that is over: those that were judged, if they are still in their
-/// places.
+/// Removes the test files of a finished run: those that were checked, if they still have their names.
 ///
 /// # Errors
-/// Where a file of ours cannot be looked at or removed.
+/// Fails if a file made by iogauge cannot be examined or removed.
 pub fn clean_parts(parts: &[Part]) -> Result<Vec<Cleaned>, TargetError> {
     parts.iter().map(clean_part).collect()
 }
@@ -145,7 +143,7 @@ fn clean_part(part: &Part) -> Result<Cleaned, TargetError> {
     }
 }
 
-/// Where the test file of a path typed is.
+/// Returns the place of the test file for a path given by the user.
 fn place_of(path: &Path) -> Result<FilePlace, TargetError> {
     let Ok(directory) = look_at_directory(path) else { return FilePlace::of(path) };
     FilePlace::within(directory, TEST_FILE_NAME, path)
@@ -173,7 +171,7 @@ fn clean_path(path: &Path) -> Result<Cleaned, TargetError> {
     clean_file(&file.map_err(|error| reopen_error(path, error))?, &place, false)
 }
 
-/// Removes an open file that was found at a place, if it is ours.
+/// Removes the open file of a place, if iogauge made it.
 fn clean_file(judged: &File, place: &FilePlace, locked: bool) -> Result<Cleaned, TargetError> {
     let path = place.path();
     let left = |because| Ok(Cleaned::Left { path: path.to_owned(), because });
@@ -190,7 +188,7 @@ fn clean_file(judged: &File, place: &FilePlace, locked: bool) -> Result<Cleaned,
             other => Some(other?),
         }
     };
-    // Who loses the file loses no less than by a write.
+    // Removing a file destroys as much as writing to it.
     match takes_writes(judged, path, true, &Roots::real()) {
         Err(TargetError::Guard(refusal)) => return left(LeftBecause::Refused(refusal)),
         judged => judged?,

@@ -1,19 +1,18 @@
-//! How much of a block a device that compresses would save.
+//! Estimates how much of a block a compressing device would save.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// A match of the estimate, in bytes.
+/// Length of a match in the estimate, in bytes.
 const WORD_BYTES: usize = 8;
-/// Words a block is searched for at a time: places in the table of words seen.
+/// Entries in the table of words seen.
 const PLACES: usize = 1 << 13;
 
-/// Share of a block that a simple compressor would save, from 0 to 1.
+/// Returns the share of a block that a simple compressor would save, from 0 to 1.
 ///
-/// It is the larger of two estimates. 1 − H/8, where H is the order-0 entropy of the bytes in bits
-/// (C. E. Shannon, A Mathematical Theory of Communication, 1948): what coding frequent bytes
-/// shorter saves. And the share of bytes in words of 8 that stood before in the block at any
-/// offset: what references to earlier data save (J. Ziv, A. Lempel, 1977). Random data of 4 KiB
-/// gives 0.006, English text about 0.45.
+/// It is the larger of two estimates. The first is 1 − H/8, where H is the order-0 entropy of the bytes in bits (C.
+/// E. Shannon, A Mathematical Theory of Communication, 1948): what is saved by coding frequent bytes shorter. The
+/// second is the share of bytes in words of 8 that occurred earlier in the block at any offset: what is saved by
+/// references to earlier data (J. Ziv, A. Lempel, 1977). Random data of 4 KiB gives 0.006, English text about 0.45.
 pub(super) fn saving(block: &[u8]) -> f64 {
     if block.is_empty() {
         return 0.0;
@@ -21,7 +20,7 @@ pub(super) fn saving(block: &[u8]) -> f64 {
     (1.0 - entropy_bits(block) / 8.0).max(repeated_share(block)).clamp(0.0, 1.0)
 }
 
-/// Order-0 entropy in bits per byte.
+/// Returns the order-0 entropy in bits per byte.
 fn entropy_bits(block: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     for byte in block {
@@ -32,8 +31,8 @@ fn entropy_bits(block: &[u8]) -> f64 {
     counts.iter().filter(|count| **count > 0).map(|count| -of(count) * of(count).log2()).sum()
 }
 
-/// Share of the bytes in words that stood before in the block. A word that drove another one out
-/// of the table is missed, so the share is never too large.
+/// Returns the share of bytes in words that occurred earlier in the block. Words that were displaced from the table are
+/// missed, so the share is never too large.
 fn repeated_share(block: &[u8]) -> f64 {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let mut seen: Vec<Option<u32>> = vec![None; PLACES];
@@ -73,10 +72,10 @@ mod tests {
         assert!(saving(&[0; 4096]) > 0.99);
         let text = b"the quick brown fox jumps over the lazy dog; ".repeat(90);
         assert!(saving(&text) > 0.9, "{}", saving(&text));
-        // Every byte as often as any other: only the repetition shows.
+        // All bytes are equally frequent: only the repetition shows.
         let counter: Vec<u8> = (0..4096).map(|n| n as u8).collect();
         assert!((entropy_bits(&counter) - 8.0).abs() < 1e-9 && saving(&counter) > 0.9);
-        // No word repeats, but half the bits are known: only the entropy shows.
+        // No word repeats, but half of the bits are constant: only the entropy shows.
         let digits: Vec<u8> = random(4096).iter().map(|byte| byte & 0x0f).collect();
         assert!((0.45..0.55).contains(&saving(&digits)), "{}", saving(&digits));
     }

@@ -1,9 +1,9 @@
-//! How a test file comes into the world and leaves it.
+//! Creates and removes test files.
 //!
-//! A file gets its name when it is complete, and loses it before it goes. Until then it has no name
-//! at all (`O_TMPFILE`), or, where the file system needs one, a private name made of the random
-//! identity that its header repeats. So a process that is killed at any moment leaves either a
-//! test file that is whole, or nothing, or a private name that [`leftovers`] proves and removes.
+//! A file gets its name when it is complete, and loses it before it is removed. Until then it has no name at all
+//! (`O_TMPFILE`). If the file system requires a name, it has a private one made of the random identity that is also in
+//! its header. So a process that is killed at any moment leaves a complete test file, nothing, or a file with a private
+//! name, which [`leftovers`] verifies and removes.
 
 use super::descriptor::{Identity, reopen, reopen_error, reopen_quietly};
 use super::error::TargetError;
@@ -25,22 +25,23 @@ use std::path::{Path, PathBuf};
 
 const PRIVATE: &str = ".iogauge-";
 
-/// The name of a test file that is not yet, or no longer, in its place.
+/// Returns the private name of a test file that does not yet have its name, or has lost it.
 fn private_name(id: u128) -> OsString {
     format!("{PRIVATE}{id:032x}").into()
 }
 
-/// The identity in a private name.
+/// Returns the identity in a private name.
 fn id_of(name: &OsStr) -> Option<u128> {
     let id = u128::from_str_radix(name.to_str()?.strip_prefix(PRIVATE)?, 16).ok()?;
     (private_name(id) == name).then_some(id)
 }
 
-/// Removes the file at a path if it is one of these, and returns which; the call of the kernel would remove
-/// whatever has the name by then.
+/// Removes the file at a path if it is one of `wanted`, and returns which. unlink(2) would remove whatever file has the
+/// name at that moment.
 ///
 /// # Errors
-/// [`TargetError::Changed`] where another file is there, which then stays; what the system says.
+/// Returns [`TargetError::Changed`] if another file has the name; it is not removed. Also fails if the system reports
+/// an error.
 pub fn remove_one_of(path: &Path, wanted: &[Identity]) -> Result<Identity, TargetError> {
     let place = FilePlace::of(path)?;
     match place.identity() {
@@ -53,10 +54,10 @@ pub fn remove_one_of(path: &Path, wanted: &[Identity]) -> Result<Identity, Targe
     }
 }
 
-/// Makes a locked test file at a place, whole or not at all.
+/// Creates a locked test file at a place, completely or not at all.
 ///
 /// # Errors
-/// [`TargetError::Changed`] where something has the name already.
+/// Returns [`TargetError::Changed`] if the name is taken.
 pub(super) fn create(place: &FilePlace, header: &Header) -> Result<File, TargetError> {
     created(Draft::begin(place, header)?)
 }
@@ -71,13 +72,13 @@ fn created(mut draft: Draft<'_>) -> Result<File, TargetError> {
     }
 }
 
-/// A test file on its way to its place.
+/// A test file that is being created.
 struct Draft<'a> {
     place: &'a FilePlace,
     private: FilePlace,
     header: &'a Header,
     file: File,
-    /// True where it has its private name.
+    /// True if it has its private name.
     named: bool,
 }
 
@@ -91,7 +92,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// As [`Self::begin`], where the file system has no files without names.
+    /// Like [`Self::begin`], for file systems without unnamed files.
     fn begin_named(place: &'a FilePlace, header: &'a Header) -> Result<Self, TargetError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let flags = flags | OFlags::CLOEXEC;
@@ -127,7 +128,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Gives the file without a name this one.
+    /// Gives the unnamed file a name.
     fn link(&self, to: &FilePlace) -> Result<(), TargetError> {
         name_file(&self.file, to.directory(), to.name()).map_err(|error| not_placed(error, to))
     }
@@ -156,7 +157,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Removes what was made so far. What cannot be removed is left for [`leftovers`].
+    /// Removes what was made so far. Anything that cannot be removed is left to [`leftovers`].
     fn discard(&self) {
         let Some(identity) = Identity::of(&self.file).filter(|_| self.named) else { return };
         let _ = self.private.remove_exactly(identity, &self.private, || {
@@ -177,11 +178,11 @@ fn not_placed(error: Errno, place: &FilePlace) -> TargetError {
     }
 }
 
-/// Removes a test file that is open and was judged ours, with the side file that is its own. That it
-/// is gone already is no error.
+/// Removes an open test file that was found to be ours, and its side file. It is not an error if the file is already
+/// gone.
 ///
 /// # Errors
-/// [`TargetError::Changed`] where another file is in its place by now, which then stays.
+/// Returns [`TargetError::Changed`] if another file has its name; it is not removed.
 pub(super) fn remove_made(
     place: &FilePlace,
     file: &File,
@@ -191,11 +192,12 @@ pub(super) fn remove_made(
     let Some(identity) = Identity::of(file).filter(|_| place.is_taken()) else {
         return remove_side(&place.side(), &private, header);
     };
-    // The side file goes while the file has its private name: what a kill leaves is proven by it.
+    // The side file is removed while the file has its private name, so that leftovers of a killed process can be
+    // verified.
     place.remove_exactly(identity, &private, || remove_side(&place.side(), &private, header))
 }
 
-/// Removes a side file if it is that of the test file with this header; any other one stays.
+/// Removes a side file if it belongs to the test file with this header.
 fn remove_side(side: &FilePlace, private: &FilePlace, header: &Header) -> Result<(), TargetError> {
     match read_side(side) {
         Some((identity, content)) if content == header.seal().as_bytes() => {
@@ -205,8 +207,8 @@ fn remove_side(side: &FilePlace, private: &FilePlace, header: &Header) -> Result
     }
 }
 
-/// Removes what a killed process left of the test file at a place: its side file is there, and the
-/// file itself has its private name.
+/// Removes what a killed process left of the test file of a place: its side file exists, and the file itself has its
+/// private name.
 fn recover(place: &FilePlace) -> Result<(), TargetError> {
     let Some((_, seal)) = read_side(&place.side()) else { return Ok(()) };
     let names = leftover_names(place)?;
@@ -220,11 +222,11 @@ fn sealed(id: u128) -> Vec<u8> {
     Header { id, size_bytes: 0, prefilled_bytes: 0 }.seal().into_bytes()
 }
 
-/// Removes test files that a killed process left under private names in the directory of a place,
-/// with their side files. Those in use stay. Returns their paths and the room given back, in bytes.
+/// Removes test files that killed processes left under private names in the directory of a place, and their side files.
+/// Files in use are not removed. Returns their paths and the freed space, in bytes.
 ///
 /// # Errors
-/// Where the directory cannot be read, or one of them cannot be removed.
+/// Fails if the directory cannot be read, or one of the files cannot be removed.
 pub(super) fn leftovers(place: &FilePlace) -> Result<Vec<(PathBuf, u64)>, TargetError> {
     let names = leftover_names(place)?;
     let mut removed = Vec::new();
@@ -236,13 +238,13 @@ pub(super) fn leftovers(place: &FilePlace) -> Result<Vec<(PathBuf, u64)>, Target
     Ok(removed)
 }
 
-/// Names in the directory of a place that are private names or may be those of side files.
+/// Returns the names in the directory of a place that are private names or may be those of side files.
 fn leftover_names(place: &FilePlace) -> Result<Vec<OsString>, TargetError> {
     let path = place.directory_path();
     let failed = |source: Errno| TargetError::io(path, "look into it", source);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let directory = match reopen(place.directory(), flags) {
-        // What may not be read may hold anything; none of it is looked for.
+        // The directory may not be read, so it is not searched.
         Err(Errno::ACCESS) => return Ok(Vec::new()),
         opened => opened.map_err(failed)?,
     };
@@ -257,8 +259,8 @@ fn leftover_names(place: &FilePlace) -> Result<Vec<OsString>, TargetError> {
     Ok(names)
 }
 
-/// Removes a test file with a private name, if its header proves the name or it is still empty, and
-/// nobody is using it; with the room given back.
+/// Removes a test file with a private name if its header matches the name or the file is still empty, and nobody is
+/// using it. Returns the freed space.
 fn remove_leftover(
     place: &FilePlace,
     name: &OsStr,
@@ -268,7 +270,7 @@ fn remove_leftover(
     let Some(found) = leftover.look()? else { return Ok(None) };
     let Some(identity @ Identity::File { .. }) = Identity::of(&found) else { return Ok(None) };
     let file = match reopen_quietly(&found, OFlags::RDWR) {
-        // Another user's, who can remove it, or where nothing can be removed.
+        // It belongs to another user, who can remove it, or the file system is read-only.
         Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(None),
         opened => opened.map_err(|error| reopen_error(leftover.path(), error))?,
     };
@@ -288,7 +290,7 @@ fn remove_leftover(
         judged => judged?,
     }
     leftover.remove_exactly(identity, &leftover, || {
-        // Its side file may have its place already, or be half written under a name of its own.
+        // Its side file may already have its final name, or may be incomplete under a private name.
         let own = Header { id, size_bytes: 0, prefilled_bytes: 0 };
         let half = leftover.side();
         if let Some((identity, content)) = read_side(&half)

@@ -1,7 +1,7 @@
-//! The one descriptor on which a file or device is judged and used.
+//! The descriptor on which a file or device is checked and used.
 //!
-//! A name can lead elsewhere at any moment. A descriptor cannot: what is judged on it is true of
-//! whatever is opened through `/proc/self/fd/N` of it later (proc_pid_fd(5)).
+//! A name may refer to another file at any moment, but a descriptor may not. What was checked on a descriptor also
+//! holds for everything opened later through its `/proc/self/fd/N` (proc_pid_fd(5)).
 
 use super::error::TargetError;
 use crate::kernel::{DeviceNumber, path_of_fd};
@@ -12,28 +12,29 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Which file or device something is, by whatever name or node it was reached.
+/// Identifies a file or device, regardless of the name or node used to reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// A block device.
     Device(DeviceNumber),
-    /// A regular file, by the device it lies on and its inode.
+    /// A regular file, identified by device and inode.
     File {
-        /// Number of the device, as `stat` has it in `st_dev`.
+        /// Device number from `st_dev`.
         device: DeviceNumber,
-        /// Number of the inode.
+        /// Inode number.
         inode: u64,
     },
 }
 
 impl Identity {
-    /// What an open descriptor is of; `None` for anything but a regular file or a block device.
+    /// Returns the identity of an open descriptor; `None` if it is neither a regular file nor a block device.
     #[must_use]
     pub fn of(fd: impl AsFd) -> Option<Self> {
         Self::from_stat(&rustix::fs::fstat(fd).ok()?)
     }
 
-    /// What the path leads to, links followed, asking no server of a network file system for it.
+    /// Returns the identity of the file at `path`. Follows symbolic links, and does not contact the server of a network
+    /// file system.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let flags = AtFlags::STATX_DONT_SYNC;
         let stat = statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
@@ -61,8 +62,7 @@ impl Identity {
     }
 }
 
-/// Finds what a name leads to without opening it (`O_PATH`): nothing waits for the other end of a
-/// pipe, and no device notices.
+/// Looks up a name without opening the file (`O_PATH`). This does not block on a FIFO and does not affect a device.
 pub(crate) fn look_at(
     directory: impl AsFd,
     name: impl AsRef<OsStr>,
@@ -73,43 +73,43 @@ pub(crate) fn look_at(
     rustix::fs::openat(directory, name.as_ref(), flags, Mode::empty())
 }
 
-/// Opens a directory to reach what is in it, whatever its own name leads to later.
+/// Opens a directory to access files in it even if its own name changes later.
 pub(crate) fn look_at_directory(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// Opens once more what a descriptor is of.
+/// Opens the object of a descriptor again.
 pub(crate) fn reopen(fd: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    // The last step of this path is a link of the kernel's own, which has to be followed.
+    // The last component of this path is a symbolic link of the kernel, which has to be followed.
     let flags = (flags | OFlags::CLOEXEC) - OFlags::NOFOLLOW;
     rustix::fs::open(path_of_fd(fd), flags, Mode::empty())
 }
 
-/// As [`reopen`], leaving the access time alone where the file is this user's.
+/// Like [`reopen`], but does not update the access time if this user owns the file.
 pub(crate) fn reopen_quietly(fd: impl AsFd, flags: OFlags) -> Result<File, Errno> {
     match reopen(&fd, flags | OFlags::NOATIME) {
-        // A file of another user.
+        // The file belongs to another user.
         Err(Errno::PERM) => reopen(&fd, flags),
         other => other,
     }
     .map(File::from)
 }
 
-/// What kind of thing a descriptor is of.
+/// Returns the file type of a descriptor.
 pub(crate) fn kind_of(fd: impl AsFd, path: &Path) -> Result<FileType, TargetError> {
     rustix::fs::fstat(fd)
         .map(|stat| FileType::from_raw_mode(stat.st_mode))
         .map_err(|source| TargetError::io(path, "look at it", source))
 }
 
-/// The absolute path of what a descriptor is of, without symbolic links.
+/// Returns the absolute path of a descriptor's object, without symbolic links.
 pub(crate) fn real_path(fd: impl AsFd, path: &Path) -> Result<PathBuf, TargetError> {
     std::fs::read_link(path_of_fd(fd))
         .map_err(|source| TargetError::io(path, "find where it leads (is /proc mounted?)", source))
 }
 
-/// An error of [`reopen`] in words: without procfs nothing can be opened once more.
+/// Converts an error of [`reopen`]. Without procfs nothing can be opened again.
 pub(crate) fn reopen_error(path: &Path, source: Errno) -> TargetError {
     if source == Errno::NOENT && !Path::new("/proc/self/fd").exists() {
         return TargetError::NoProc { path: path.into() };

@@ -1,15 +1,15 @@
-//! What sysfs shows of the device under a target.
+//! Facts that sysfs shows about the device under a target.
 
 use crate::kernel::{BlockDevice, DeviceNumber, Roots};
 use iogauge_model::result::DeviceFacts;
 
-/// Facts of the device with this number; `None` where sysfs does not have it.
+/// Returns the facts of the device with this number; `None` if sysfs does not list it.
 #[must_use]
 pub fn device_facts(number: DeviceNumber, roots: &Roots) -> Option<DeviceFacts> {
     BlockDevice::find(number, roots).map(|device| of_device(&device))
 }
 
-/// Facts of the device of this kernel name; `None` where sysfs does not have it.
+/// Returns the facts of the device with this kernel name; `None` if sysfs does not list it.
 #[must_use]
 pub fn device_facts_of(name: &str, roots: &Roots) -> Option<DeviceFacts> {
     BlockDevice::named(name, roots).map(|device| of_device(&device))
@@ -41,7 +41,7 @@ fn of_device(device: &BlockDevice) -> DeviceFacts {
     }
 }
 
-/// The word in brackets of `mq-deadline [none] kyber`, or the whole text.
+/// Returns the word in brackets, as in `mq-deadline [none] kyber`, otherwise the whole text.
 fn selected(choices: &str) -> &str {
     choices
         .split_once('[')

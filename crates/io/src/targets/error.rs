@@ -1,4 +1,4 @@
-//! What can go wrong with a target, and which of it is a refusal.
+//! Errors of targets, including refusals.
 
 use crate::confine::ConfineError;
 use crate::guard::GuardError;
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a target could not be prepared, opened or looked at.
+/// Why a target could not be prepared, opened or examined.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// A guard refused the target (exit code 3).
@@ -24,7 +24,7 @@ pub enum TargetError {
     TooSmall {
         path: PathBuf,
         size_bytes: u64,
-        /// The smallest block it takes, in bytes.
+        /// The smallest possible block, in bytes.
         block_bytes: u64,
     },
     #[error(
@@ -64,8 +64,7 @@ pub enum TargetError {
         path.display(), Bytes(*reserve_bytes)
     )]
     ReserveReached { path: PathBuf, reserve_bytes: u64 },
-    /// A file was moved aside to be removed, turned out to be another one, and its name was taken
-    /// meanwhile.
+    /// A file was moved aside to be removed, but turned out to be another file, and its name was taken in the meantime.
     #[error(
         "{} is another file than the one judged, and is at {} now; hint: move it back",
         path.display(), aside.display()
@@ -80,13 +79,13 @@ pub enum TargetError {
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
         path: PathBuf,
-        /// What was tried, as a verb phrase.
+        /// The attempted action, as a verb phrase.
         action: &'static str,
         source: io::Error,
     },
 }
 
-/// The `--size` that would do, in words.
+/// Returns a hint with the largest `--size` that fits.
 pub(crate) fn fits(fits_bytes: u64) -> String {
     if fits_bytes == 0 {
         "nothing fits: hint: use another directory, or less on this disk".to_owned()
@@ -96,7 +95,7 @@ pub(crate) fn fits(fits_bytes: u64) -> String {
 }
 
 impl TargetError {
-    /// True where a guard refused, so that the binary can exit with 3.
+    /// Returns true if a guard refused, so that the exit code is 3.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Guard(_))

@@ -1,4 +1,4 @@
-//! Which bytes of a file have blocks, and in what state.
+//! Which bytes of a file have blocks, and in which state.
 //!
 //! Source: Documentation/filesystems/fiemap.rst, lseek(2).
 
@@ -10,34 +10,34 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// How the extents were found.
+/// How extents were determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtentSource {
     /// FIEMAP: all states are known.
     Fiemap,
-    /// SEEK_HOLE and SEEK_DATA, where FIEMAP is missing: unwritten extents show as holes on most
-    /// file systems, and no other state is known.
+    /// SEEK_HOLE and SEEK_DATA, if FIEMAP is missing. On most file systems, unwritten extents then look like holes, and
+    /// no other state is known.
     SeekHole,
 }
 
-/// Bytes of a range of a file by the state of their blocks. Shared, inline and encoded bytes are
-/// counted once in each state they have.
+/// Number of bytes in a range of a file, by the state of their blocks. Shared, inline and encoded bytes are counted
+/// once for each state they have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ExtentReport {
     /// Length of the range.
     pub total_bytes: u64,
     /// Bytes without blocks.
     pub hole_bytes: u64,
-    /// Bytes with blocks that were never written: they read as zeros from no medium.
+    /// Bytes with blocks that were never written. They read as zeros without access to the medium.
     pub unwritten_bytes: u64,
-    /// Bytes shared with another file (reflink, snapshot): the first write of each copies.
+    /// Bytes shared with another file (reflink, snapshot). The first write to each copies.
     pub shared_bytes: u64,
-    /// Bytes kept among metadata.
+    /// Bytes stored in metadata.
     pub inline_bytes: u64,
     /// Bytes compressed or encrypted by the file system.
     pub encoded_bytes: u64,
-    /// How this was found.
+    /// How the extents were determined.
     pub source: ExtentSource,
 }
 
@@ -54,7 +54,7 @@ impl ExtentReport {
         }
     }
 
-    /// Bytes a read of which touches no medium.
+    /// Returns the number of bytes that are read without access to the medium.
     #[must_use]
     pub fn never_written_bytes(&self) -> u64 {
         self.hole_bytes.saturating_add(self.unwritten_bytes)
@@ -76,7 +76,7 @@ impl ExtentReport {
     }
 }
 
-/// Bytes of a file.
+/// A range of bytes in a file.
 struct Range {
     start: u64,
     length: u64,
@@ -87,14 +87,14 @@ impl Range {
         self.start.saturating_add(self.length)
     }
 
-    /// How many of these bytes lie in the range.
+    /// Returns how many of these bytes are in the range.
     fn overlap(&self, start: u64, length: u64) -> u64 {
         let end = start.saturating_add(length).min(self.end());
         end.saturating_sub(start.max(self.start))
     }
 }
 
-/// `struct fiemap_extent`.
+/// `struct fiemap_extent` of the kernel.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Extent {
@@ -112,10 +112,10 @@ const INLINE: u32 = 0x200;
 const UNWRITTEN: u32 = 0x800;
 const SHARED: u32 = 0x2000;
 
-/// Extents asked for in one call.
+/// Extents per system call.
 const BATCH: usize = 512;
 
-/// `struct fiemap` with room for extents.
+/// `struct fiemap` followed by extents.
 #[repr(C)]
 struct Request {
     start: u64,
@@ -129,17 +129,17 @@ struct Request {
 
 const _: () = assert!(size_of::<Extent>() == 56 && size_of::<Request>() == 32 + 56 * BATCH);
 
-/// `_IOWR('f', 11, struct fiemap)`; the structure's own 32 bytes are in the number.
+/// `_IOWR('f', 11, struct fiemap)`. The number contains the size of the structure without extents, 32 bytes.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
-/// Write delayed data first.
+/// `FIEMAP_FLAG_SYNC`: writes out delayed data first.
 const FLAG_SYNC: u32 = 0x1;
 
-/// States of the bytes of a file from `start` on.
+/// Returns the states of the bytes of a file from `start_bytes` on.
 ///
-/// Writes delayed data out first; costs one system call per 512 extents.
+/// Writes out delayed data first. Costs one system call per 512 extents.
 ///
 /// # Errors
-/// Where the file can be asked in neither way.
+/// Fails if the file supports neither FIEMAP nor seeking.
 pub fn extents(
     file: &File,
     path: &Path,
@@ -171,8 +171,8 @@ fn by_fiemap(file: &File, range: &Range) -> Result<ExtentReport, Errno> {
     while request.start < range.end() {
         request.length = range.end() - request.start;
         let argument: *mut Request = &mut *request;
-        // SAFETY: the kernel writes the header of `Request` and at most `extent_count` extents
-        // behind it, for which it has room; it lives until the call returns.
+        // SAFETY: the kernel writes the header of `Request` and at most `extent_count` extents after it, for which it
+        // has room. `request` lives until the call returns.
         let result = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, argument) };
         if result != 0 {
             return Err(last_error());
@@ -201,7 +201,7 @@ fn by_seeking(file: &File, range: &Range) -> Result<ExtentReport, Errno> {
     while position < range.end() {
         let data = match rustix::fs::seek(file, SeekFrom::Data(position)) {
             Ok(data) => data,
-            // No data behind this point.
+            // There is no data after this point.
             Err(Errno::NXIO) => break,
             Err(error) => return Err(error),
         };
@@ -223,7 +223,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// 8 MiB: one written, one hole, two allocated and unwritten, the rest hole.
+    /// Returns a file of 8 MiB: 1 MiB written, 1 MiB hole, 2 MiB allocated and unwritten, the rest hole.
     fn patchwork() -> File {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 * MIB).unwrap();

@@ -1,4 +1,4 @@
-//! Facts about a part that may mislead, as far as they show before the run.
+//! Facts about a part that may make a result misleading and are visible before the run.
 
 use super::block_sample::sample_blocks;
 use super::device::device_facts;
@@ -14,19 +14,20 @@ use iogauge_model::load::{Load, SyncMode};
 use iogauge_model::result::DeviceFacts;
 use std::fs::File;
 
-/// Blocks that are read as a sample.
+/// Number of blocks to sample.
 const SAMPLED_BLOCKS: u32 = 256;
-/// Share of zero or compressible blocks from which on they are a fact.
+/// Zero or compressible blocks are reported if they exceed this share.
 const SHARE: f64 = 0.01;
-/// Most reads of a target this many times as large as memory reach the medium.
+/// If a target is larger than memory by this factor, most reads reach the medium.
 const TIMES_MEMORY: u64 = 2;
 /// Few disks and controllers have a larger cache.
 const DEVICE_CACHE_BYTES: u64 = 1 << 30;
 
-/// The facts that show before a run. Reads 256 random blocks and the extents.
+/// Returns the facts that are visible before a run. Reads 256 random blocks and the extents. Nothing is known about the
+/// blocks of a file that does not exist yet.
 ///
 /// # Errors
-/// Where the part cannot be read. Of a file yet to be made nothing is known of its blocks.
+/// Fails if the part cannot be read.
 pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<TargetFact>, TargetError> {
     let mut facts = Vec::new();
     let is_direct = engine::is_direct(load);
@@ -60,7 +61,7 @@ pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<TargetFact>,
         let found = found.into_iter().filter(|(_, bytes)| *bytes > 0);
         facts.extend(found.map(|(kind, bytes)| blocks(kind, bytes, report.total_bytes)));
         if report.never_written_bytes() > 0 {
-            // Holes read as zeros, which are then no fact of their own.
+            // Holes read as zeros, so zero blocks are not reported in addition.
             return Ok(facts);
         }
     }
@@ -100,7 +101,7 @@ fn buffered(part: &Part, load: &Load) -> TargetFact {
     TargetFact::Buffered { path: path(part), engine, file_system: file_system(part) }
 }
 
-/// A file system without a block device behind it.
+/// Returns a fact if there is no block device under the file system.
 fn without_device(part: &Part, roots: &Roots) -> Option<TargetFact> {
     let place = part.place.as_ref()?;
     let behind = match &part.judged {
@@ -115,16 +116,15 @@ fn without_device(part: &Part, roots: &Roots) -> Option<TargetFact> {
     }
 }
 
-/// The cache before a device, with the size from which on a target is safe from it. Devices rarely report
-/// their cache, so there is a rule:
+/// Returns the cache in front of a device, and the minimum size of a target that exceeds it. Devices rarely report
+/// their cache, so these rules apply:
 ///
-/// - buffered I/O, and a loop device on a buffered file, go through the page cache of this
-///   machine, which may take all its memory: a target has to be twice as large;
-/// - a virtual disk may be cached by its host, which has at least the memory of its guest: the
-///   same size;
-/// - any other device is taken to have less than 1 GiB.
+/// - Buffered I/O, and a loop device on a buffered file, use the page cache of this machine, which may grow to all of
+///   its memory. The target must be twice as large.
+/// - A virtual disk may be cached by its host, which has at least the memory of its guest. The same minimum applies.
+/// - Any other device is assumed to have less than 1 GiB.
 ///
-/// `None` for direct I/O where no device shows: what a server keeps is not known.
+/// Returns `None` for direct I/O without a visible device, because the cache of a server is unknown.
 fn cache_before(
     device: Option<&DeviceFacts>,
     is_direct: bool,
@@ -145,7 +145,7 @@ fn cache_before(
     })
 }
 
-/// Writes may return before they are on the medium.
+/// Returns a fact if writes may complete before they are on the medium.
 fn volatile_write_cache(device: &DeviceFacts) -> Option<TargetFact> {
     (device.write_cache.as_deref() == Some("write back"))
         .then(|| TargetFact::WriteCache { device: device.name.clone() })

@@ -1,4 +1,4 @@
-//! The file system a path lies on, its room and the device under it.
+//! The file system that contains a path, its free space, and the device under it.
 
 use super::descriptor::{look_at, real_path};
 use super::device::device_facts;
@@ -12,24 +12,23 @@ use rustix::fs::CWD;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// What prefilling leaves free at least, in bytes, whatever the size of the disk.
+/// Minimum space that prefilling leaves free on any disk, in bytes.
 const LEAST_FREE_BYTES: u64 = 1 << 30;
-/// Part of the disk prefilling leaves free at least.
+/// Prefilling leaves at least this fraction of the disk free: one in 20.
 const LEAST_FREE_PART: u64 = 20;
 
-/// The file system a path lies on.
+/// The file system that contains a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileSystem {
-    /// Name as the kernel has it, such as `ext4`.
+    /// Kernel name, such as `ext4`.
     pub file_system: String,
-    /// The block device under it; the first one where there are several, none for network and
-    /// memory file systems.
+    /// The block device under it, or the first of several; `None` for network and memory file systems.
     pub device: Option<DeviceNumber>,
 }
 
 impl FileSystem {
-    /// The volume of something that is open; `path` is its absolute path without symbolic links,
-    /// which decides where procfs does not show the mount.
+    /// Returns the file system of an open object. `path` is its absolute path without symbolic links, which is used if
+    /// procfs does not show the mount.
     pub fn of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<Self> {
         let mount = mount_of_open(fd, roots).or_else(|| mount_of(path, roots))?;
         let device = Some(mount.device)
@@ -38,12 +37,12 @@ impl FileSystem {
         Some(Self { file_system: mount.file_system, device })
     }
 
-    /// True for file systems that accept `O_DIRECT` and go through memory all the same.
+    /// Returns true for file systems that accept `O_DIRECT` but are in memory.
     pub fn is_memory(&self) -> bool {
         is_memory(&self.file_system)
     }
 
-    /// Logical block of the device underneath; 4096 where it is not known.
+    /// Returns the logical block size of the device under it; 4096 if unknown.
     pub fn logical_block_bytes(&self, roots: &Roots) -> u32 {
         self.device
             .and_then(|number| device_facts(number, roots)?.logical_block_bytes)
@@ -53,21 +52,21 @@ impl FileSystem {
     }
 }
 
-/// What is behind a file system.
+/// What stores the data of a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Behind {
     /// A block device, or several.
     Device,
-    /// Memory, by the name of the file system that is.
+    /// Memory. Contains the name of the memory file system.
     Memory(String),
-    /// Nothing that shows from here.
+    /// Nothing visible from here.
     Unknown,
 }
 
-/// Most overlays on overlays that are followed; the kernel allows two.
+/// Maximum number of nested overlays that are followed. The kernel allows two.
 const MOST_LAYERS: u32 = 8;
 
-/// What is behind the file system that something open lies on, of an overlay behind its upper layer.
+/// Returns what stores the data of an open object's file system. For an overlay this is what is under its upper layer.
 pub(super) fn behind(fd: impl AsFd, path: &Path, roots: &Roots) -> Behind {
     behind_layers(fd, path, roots, MOST_LAYERS)
 }
@@ -81,32 +80,32 @@ fn behind_layers(fd: impl AsFd, path: &Path, roots: &Roots, layers: u32) -> Behi
     if is_memory(&mount.file_system) {
         return Behind::Memory(mount.file_system);
     }
-    // Seen from inside a container the directory is out of sight, and another may have its path.
+    // Inside a container the upper directory may be out of view, and another directory may have its path.
     let upper = mount.upper_dir.filter(|upper| upper.is_absolute() && layers > 0);
     let upper = upper.and_then(|upper| Some((look_at(CWD, &upper, true).ok()?, upper)));
     upper.map_or(Behind::Unknown, |(fd, path)| behind_layers(fd, &path, roots, layers - 1))
 }
 
-/// True for the names of file systems that are memory.
+/// Returns true for the names of memory file systems.
 pub(super) fn is_memory(file_system: &str) -> bool {
     matches!(file_system, "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
 }
 
-/// Where the file system of something open is mounted; `None` where procfs shows no mount of it.
+/// Returns the mount point of an open object's file system; `None` if procfs does not show the mount.
 pub(super) fn mount_point_of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<PathBuf> {
     mount_of_open(fd, roots).or_else(|| mount_of(path, roots)).map(|mount| mount.mount_point)
 }
 
-/// The mount a path without symbolic links lies on.
+/// Returns the mount that contains a path without symbolic links.
 fn mount_of(path: &Path, roots: &Roots) -> Option<Mount> {
     mounts_of("self", roots)
         .into_iter()
-        // Where two are mounted on the same point, the later one hides the other.
+        // If two have the same mount point, the later one hides the other.
         .filter(|mount| path.starts_with(&mount.mount_point))
         .max_by_key(|mount| mount.mount_point.components().count())
 }
 
-/// The file system of a path that is there; `None` where procfs shows no mount of it.
+/// Returns facts about the file system of an existing path; `None` if procfs does not show its mount.
 #[must_use]
 pub fn file_system_facts(path: &Path, roots: &Roots) -> Option<FileSystemFacts> {
     let open = look_at(CWD, path, true).ok()?;
@@ -129,7 +128,7 @@ pub fn file_system_facts(path: &Path, roots: &Roots) -> Option<FileSystemFacts> 
     })
 }
 
-/// Where a block device is mounted, as this process sees it.
+/// Returns the mount points of a block device that this process sees.
 #[must_use]
 pub fn mounted_on(number: DeviceNumber, roots: &Roots) -> Vec<String> {
     let mounts = mounts_of("self", roots).into_iter().filter(|mount| mount.device == number);
@@ -140,12 +139,12 @@ pub fn mounted_on(number: DeviceNumber, roots: &Roots) -> Vec<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FreeSpace {
     pub total_bytes: u64,
-    /// What an unprivileged user may still take.
+    /// Space that an unprivileged user may still use.
     pub available_bytes: u64,
 }
 
 impl FreeSpace {
-    /// The room of the file system that something open lies on; `path` is for messages.
+    /// Returns the space of an open object's file system. `path` is for messages.
     pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, TargetError> {
         let stat = rustix::fs::fstatvfs(fd)
             .map_err(|source| TargetError::io(path, "ask for free space", source))?;
@@ -155,12 +154,12 @@ impl FreeSpace {
         })
     }
 
-    /// What must stay free: 5 % or 1 GiB, whichever is more.
+    /// Returns the space that must stay free: 5 % or 1 GiB, whichever is more.
     pub fn reserve_bytes(&self) -> u64 {
         (self.total_bytes / LEAST_FREE_PART).max(LEAST_FREE_BYTES)
     }
 
-    /// What may be taken.
+    /// Returns the space that may be used.
     pub fn spare_bytes(&self) -> u64 {
         self.available_bytes.saturating_sub(self.reserve_bytes())
     }

@@ -1,4 +1,4 @@
-//! The first block of a test file: its identity, its size and how far it is written.
+//! The first block of a test file: its identity, its size, and how much of it is prefilled.
 
 use super::error::TargetError;
 use std::fs::File;
@@ -8,17 +8,17 @@ use std::path::Path;
 const MAGIC: &[u8; 16] = b"iogauge testfile";
 const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: usize = 4096;
-/// Bytes of the header that say something; the checksum stands behind them.
+/// Bytes covered by the checksum, which follows them.
 const FIELDS_BYTES: usize = 56;
 
-/// State of a test file, kept in its first block.
+/// State of a test file, stored in its first block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Random identity, repeated in the attribute or side file.
     pub id: u128,
-    /// Bytes a load may use, behind [`super::BASE_BYTES`].
+    /// Number of bytes available to workloads, after [`super::BASE_BYTES`].
     pub size_bytes: u64,
-    /// How many of them, from the first, hold data written by a prefill.
+    /// Number of these bytes, from the first, that a prefill has written.
     pub prefilled_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ impl Header {
         block
     }
 
-    /// The header in a block; `None` where there is none, or one that is torn or of another version.
+    /// Decodes the header in a block; `None` if there is none, or if it is torn or has another version.
     pub(super) fn decode(block: &[u8]) -> Option<Self> {
         let fields = block.get(..FIELDS_BYTES)?;
         let checksum = fnv1a(fields).to_le_bytes();
@@ -53,21 +53,21 @@ impl Header {
         (header.prefilled_bytes <= header.size_bytes).then_some(header)
     }
 
-    /// The header of a new file of so many usable bytes, with an identity of its own.
+    /// Returns the header of a new file with `size_bytes` usable bytes and a new identity.
     ///
     /// # Errors
-    /// Where the machine gives no random numbers.
+    /// Fails if the machine provides no random numbers.
     pub(super) fn new(size_bytes: u64) -> Result<Self, TargetError> {
         Ok(Self { id: random_id()?, size_bytes, prefilled_bytes: 0 })
     }
 
-    /// What attribute or side file say of the file that has this header.
+    /// Returns the content of the attribute or side file that belongs to this header.
     pub(super) fn seal(&self) -> String {
         format!("iogauge {VERSION} {:032x}", self.id)
     }
 }
 
-/// FNV-1a, 64 bits: tells a torn header, which is all it is for.
+/// FNV-1a, 64 bits. Only used to detect torn headers.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,10 +1,10 @@
-//! How iogauge recognizes the files it made.
+//! Recognizes the files that iogauge made.
 //!
-//! A test file begins with [`BASE_BYTES`] that no load touches. Their first block is a header; an
-//! extended attribute `user.iogauge`, or a side file `NAME.iogauge` where the file system has no
-//! such attributes, repeats the header's random identity. Only where both agree is a file ours: a
-//! copy of the first block, or of the attribute, does not make a file one that may be overwritten. Nor is
-//! a file ours that is longer than its header says: somebody has added to it.
+//! A test file begins with [`BASE_BYTES`] that no workload touches. Their first block is a header. Its random identity
+//! is repeated in the extended attribute `user.iogauge`, or in a side file `NAME.iogauge` if the file system does not
+//! support such attributes. A file is ours only if both agree. So a copy of the first block, or of the attribute, does
+//! not allow a file to be overwritten. A file longer than its header says is not ours either, because somebody has
+//! appended to it.
 
 use super::creation::{create, remove_made};
 use super::descriptor::{Identity, kind_of, reopen_error, reopen_quietly};
@@ -21,19 +21,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// First byte of a test file that a load may touch.
+/// Offset of the first byte of a test file that a workload may touch.
 pub const BASE_BYTES: u64 = 1 << 20;
 
-/// Name of the test file in a directory given as target.
+/// Name of the test file in a target directory.
 pub const TEST_FILE_NAME: &str = "iogauge.dat";
 
-/// Name of one of several test files in a directory, by its number from 1.
+/// Returns the name of one of several test files in a directory. Numbers start at 1.
 #[must_use]
 pub fn numbered_test_file(number: u32) -> String {
     format!("iogauge-{number}.dat")
 }
 
-/// True for the names of [`numbered_test_file`].
+/// Returns true for the names returned by [`numbered_test_file`].
 pub(super) fn is_numbered_test_file(name: &str) -> bool {
     let number = name.strip_prefix("iogauge-").and_then(|rest| rest.strip_suffix(".dat"));
     number.and_then(|n| n.parse().ok()).is_some_and(|n| numbered_test_file(n) == name)
@@ -41,19 +41,19 @@ pub(super) fn is_numbered_test_file(name: &str) -> bool {
 
 pub(super) const ATTRIBUTE: &str = "user.iogauge";
 
-/// Whose a file is.
+/// Who made a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ownership {
     /// iogauge made it.
     Ours(Header),
-    /// It did not, or it is no longer known; with the reason.
+    /// iogauge did not make it, or can no longer tell. Contains the reason.
     NotOurs(String),
 }
 
-/// Reads whose the file at a path is.
+/// Determines who made the file at a path.
 ///
 /// # Errors
-/// Where nothing is there or it cannot be read.
+/// Fails if the file does not exist or cannot be read.
 pub fn ownership(path: &Path) -> Result<Ownership, TargetError> {
     let place = FilePlace::of(path)?;
     let Some(found) = place.look()? else {
@@ -67,10 +67,10 @@ pub fn ownership(path: &Path) -> Result<Ownership, TargetError> {
     judge(&file, &place)
 }
 
-/// Whose an open file is that was found at a place.
+/// Determines who made the open file of a place.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// Fails if it cannot be read.
 pub(super) fn judge(file: &File, place: &FilePlace) -> Result<Ownership, TargetError> {
     let Some(header) = read_header(file, place.path())? else {
         return Ok(Ownership::NotOurs("its first block is not iogauge's".into()));
@@ -94,7 +94,7 @@ pub(super) fn judge(file: &File, place: &FilePlace) -> Result<Ownership, TargetE
     })
 }
 
-/// The header of an open file; `None` where it has none.
+/// Returns the header of an open file; `None` if it has none.
 pub(super) fn read_header(file: &File, path: &Path) -> Result<Option<Header>, TargetError> {
     let mut block = [0; HEADER_BYTES];
     let read = file.read_at(&mut block, 0);
@@ -102,13 +102,13 @@ pub(super) fn read_header(file: &File, path: &Path) -> Result<Option<Header>, Ta
     Ok(Header::decode(&block[..length]))
 }
 
-/// The side file of a test file.
+/// Returns the path of a test file's side file.
 #[must_use]
 pub fn side_file(path: &Path) -> PathBuf {
     PathBuf::from(side_name(path.as_os_str()))
 }
 
-/// The content of a side file, no more than a seal needs, and which file it is.
+/// Returns the identity of a side file and its content, up to the length that a seal needs.
 pub(super) fn read_side(side: &FilePlace) -> Option<(Identity, Vec<u8>)> {
     let found = side.look().ok()??;
     let identity = Identity::of(&found).filter(|found| matches!(found, Identity::File { .. }))?;
@@ -124,7 +124,7 @@ fn attribute(file: &File) -> Option<Vec<u8>> {
     Some(value[..length].to_vec())
 }
 
-/// A test file open for its header to be changed.
+/// A test file whose header can be changed.
 #[derive(Debug)]
 pub struct Marker {
     file: Arc<File>,
@@ -133,11 +133,11 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Makes a test file of so many usable bytes, none of them prefilled. It is locked against other
-    /// runs as long as the marker lives.
+    /// Creates a test file with `size_bytes` usable bytes, none of them prefilled. It is locked against other runs as
+    /// long as the marker lives.
     ///
     /// # Errors
-    /// Where something is at the path, or the file cannot be made; nothing is then left behind.
+    /// Fails if the path exists or the file cannot be created. Nothing is left behind then.
     pub fn create(path: &Path, size_bytes: u64) -> Result<Self, TargetError> {
         Self::create_at(FilePlace::of(path)?, size_bytes)
     }
@@ -148,10 +148,10 @@ impl Marker {
         Ok(Self { file, place, header })
     }
 
-    /// Opens the marker of a file that is ours.
+    /// Opens the marker of a file that iogauge made.
     ///
     /// # Errors
-    /// Where the file cannot be opened for writing or is no longer ours.
+    /// Fails if the file cannot be opened for writing or is no longer ours.
     pub(super) fn open(file: &File, place: &FilePlace) -> Result<Self, TargetError> {
         let Ownership::Ours(header) = judge(file, place)? else {
             return Err(TargetError::Changed { path: place.path().into() });
@@ -161,24 +161,24 @@ impl Marker {
         Ok(Self { file: Arc::new(file), place: place.clone(), header })
     }
 
-    /// The open file; of a file just made, the descriptor that keeps others off it.
+    /// Returns the open file. For a new file, this descriptor holds the lock.
     pub(super) fn file(&self) -> &Arc<File> {
         &self.file
     }
 
-    /// The header as last written.
+    /// Returns the header as last written.
     #[must_use]
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// Changes the usable size. What was prefilled beyond it no longer counts.
+    /// Changes the usable size. Prefilled bytes beyond it no longer count.
     ///
     /// # Errors
-    /// Where the file cannot be changed.
+    /// Fails if the file cannot be changed.
     pub fn resize(&mut self, size_bytes: u64) -> Result<(), TargetError> {
-        // Wherever this ends early, no byte is missing that the header vouches for, and there is none
-        // that it does not know: that would be somebody else's.
+        // At no point is the file shorter than the prefilled bytes in its header, or longer than its header says. In
+        // the latter case it would count as changed by somebody else.
         self.header.prefilled_bytes = self.header.prefilled_bytes.min(size_bytes);
         let resized = Header { size_bytes, ..self.header };
         if size_bytes < self.header.size_bytes {
@@ -192,13 +192,13 @@ impl Marker {
         set_length(&self.file, &self.header, self.place.path())
     }
 
-    /// Notes that the first so many usable bytes are written.
+    /// Records that the first `prefilled_bytes` usable bytes are written.
     ///
-    /// They are made durable first, so that the marker never claims what a power failure took.
-    /// Costs two flushes of the device's cache: once in a second or gibibyte is enough.
+    /// They are flushed first, so that the marker never includes bytes lost in a power failure. Costs two flushes of
+    /// the device's cache, so once per second or gibibyte is enough.
     ///
     /// # Errors
-    /// Where the file cannot be flushed or written; ENOSPC may come late, from this flush.
+    /// Fails if the file cannot be flushed or written. The flush may report a delayed ENOSPC.
     pub fn set_prefilled(&mut self, prefilled_bytes: u64) -> Result<(), TargetError> {
         self.sync()?;
         self.header.prefilled_bytes = prefilled_bytes.min(self.header.size_bytes);
@@ -213,24 +213,23 @@ impl Marker {
         sync(&self.file, self.place.path())
     }
 
-    /// Removes the file and its side file, if the file is still in its place.
+    /// Removes the file and its side file if the file still has its name.
     ///
     /// # Errors
-    /// Where they cannot be removed.
+    /// Fails if they cannot be removed.
     pub fn remove(self) -> Result<(), TargetError> {
         remove_made(&self.place, &self.file, &self.header)
     }
 }
 
-/// Length of a test file with this header, in bytes; less where its making or growing was interrupted,
-/// never more.
+/// Returns the length of a test file with this header, in bytes. The file is shorter if its creation or growth was
+/// interrupted, but never longer.
 pub(super) fn length_of(header: &Header) -> u64 {
     BASE_BYTES.saturating_add(header.size_bytes)
 }
 
-/// Gives a test file the length its header says.
-///
-/// Its blocks are another matter: the prefill reserves and writes them.
+/// Sets the length of a test file to that in its header. This allocates no blocks; the prefill reserves and writes
+/// them.
 pub(super) fn set_length(file: &File, header: &Header, path: &Path) -> Result<(), TargetError> {
     let length = length_of(header);
     file.set_len(length).map_err(|source| match source.kind() {
@@ -249,7 +248,7 @@ fn sync(file: &File, path: &Path) -> Result<(), TargetError> {
     file.sync_data().map_err(|source| TargetError::io(path, "flush it", source))
 }
 
-/// Takes a file for this process among all iogauges, until the descriptor is closed.
+/// Locks a file against other iogauge processes until the returned descriptor is closed.
 pub(super) fn lock(judged: &File, path: &Path, writable: bool) -> Result<File, TargetError> {
     let flags = if writable { OFlags::RDWR } else { OFlags::RDONLY };
     let file = reopen_quietly(judged, flags).map_err(|error| reopen_error(path, error))?;
@@ -257,11 +256,11 @@ pub(super) fn lock(judged: &File, path: &Path, writable: bool) -> Result<File, T
     Ok(file)
 }
 
-/// As [`lock`], on the descriptor itself.
+/// Like [`lock`], on the descriptor itself.
 pub(super) fn lock_open(file: &File, path: &Path) -> Result<(), TargetError> {
     unless_held_for_long(|| {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            // Some network file systems have no locks; nothing is known there.
+            // Some network file systems do not support locks. Other users remain unknown there.
             Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK | Errno::INVAL) => Ok(()),
             Err(Errno::WOULDBLOCK) => Err(GuardError::InUse { path: path.into() }.into()),
             Err(source) => Err(TargetError::io(path, "lock it", source)),

@@ -1,9 +1,9 @@
-//! What is measured: from the TARGET typed to open descriptors, with every guard in between.
+//! Targets: from the paths given by the user to open descriptors, with every guard in between.
 //!
-//! [`TargetSpec`] is what was typed. [`Target::resolve`] opens it once, lets the guards judge that
-//! descriptor and yields [`Part`]s; whatever is opened later is opened through it. [`Prefill`] makes the test file and keeps its marker while a worker
-//! writes it. [`Target::lock`] keeps other runs away, [`Part::open`] hands out descriptors,
-//! [`facts()`] lists what may mislead, and [`clean()`] removes what was made.
+//! [`TargetSpec`] is the text given by the user. [`Target::resolve`] opens each path once, has the guards check the
+//! descriptor, and returns [`Part`]s. Everything opened later is opened through that descriptor. [`Prefill`] creates
+//! the test file and updates its marker while a worker writes it. [`Target::lock`] excludes other runs, [`Part::open`]
+//! returns descriptors, [`facts()`] lists what may make results misleading, and [`clean()`] removes what was made.
 
 mod alignment;
 mod block_sample;

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a part is.
+/// Type of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     BlockDevice,
@@ -27,54 +27,53 @@ pub enum PartKind {
     File(FileOrigin),
 }
 
-/// Where a file comes from.
+/// Origin of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOrigin {
-    /// It does not exist; the prefill makes it.
+    /// It does not exist. The prefill creates it.
     ToMake,
-    /// iogauge made it; with its header as last read.
+    /// iogauge made it. Contains the header as last read.
     Ours(Header),
-    /// Somebody else's.
+    /// iogauge did not make it.
     Foreign,
 }
 
-/// What the guards have allowed.
+/// What the guards allow.
 #[derive(Debug, Clone)]
 pub(super) enum Permission {
     Read,
     WriteFile,
-    /// With the exclusive descriptors that keep others off the device as long as they live.
+    /// Contains the exclusive descriptors, which exclude others from the device while they are open.
     WriteDevice(#[expect(dead_code, reason = "held, not used")] Arc<Vec<OwnedFd>>),
 }
 
-/// One file or device of a target. Clones share its descriptors and locks, which last until the last
-/// one goes.
+/// One file or device of a target. Clones share its descriptors and locks, which last until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Absolute path without symbolic links, as it was when the part was judged. It is for messages:
-    /// what is read and written is reached through [`Part::judged`].
+    /// Absolute path without symbolic links, as it was when the part was checked. Only for messages: I/O uses
+    /// [`Part::judged`].
     pub path: PathBuf,
     pub kind: PartKind,
-    /// First byte a load may touch.
+    /// Offset of the first byte that a workload may touch.
     pub base_bytes: u64,
-    /// Bytes a load may touch from there: a multiple of `logical_block_bytes` and of
+    /// Number of bytes from there that a workload may touch: a multiple of `logical_block_bytes` and of
     /// `dio_offset_align_bytes`, at least one of each.
     pub size_bytes: u64,
-    /// Smallest unit of the device, or of the one under the file.
+    /// Logical block size of the device, or of the device under the file.
     pub logical_block_bytes: u32,
     /// Alignment of buffers for direct I/O.
     pub dio_mem_align_bytes: u32,
     /// Alignment of offsets and lengths for direct I/O.
     pub dio_offset_align_bytes: u32,
-    /// File system the file lies on; `None` for a device.
+    /// Type of the file's file system; `None` for a device.
     pub file_system: Option<String>,
-    /// The block device, or the one under the file; `None` for network and memory file systems.
+    /// The device itself, or the one under the file; `None` for network and memory file systems.
     pub device: Option<DeviceNumber>,
-    /// What the guards judged, open for reading; `None` until it is made.
+    /// The object that the guards checked, open for reading; `None` until it is created.
     pub(super) judged: Option<Arc<File>>,
-    /// Where a file is or is to be; `None` for a device.
+    /// Place of the file, whether it exists or not; `None` for a device.
     pub(super) place: Option<FilePlace>,
-    /// True where the load writes, and not only the prefill.
+    /// True if the workload writes, not only the prefill.
     pub(super) load_writes: bool,
     pub(super) permission: Permission,
     pub(super) lock: Option<Arc<File>>,
@@ -92,7 +91,7 @@ pub struct OpenMode {
 }
 
 impl OpenMode {
-    /// Reading, with or without the page cache.
+    /// Returns the mode for reading, with or without the page cache.
     #[must_use]
     pub fn reading(direct: bool) -> Self {
         Self { write: false, direct, sync: SyncMode::None }
@@ -114,29 +113,29 @@ impl OpenMode {
 #[derive(Debug)]
 pub struct Opened {
     pub fd: OwnedFd,
-    /// True where a file was to be opened with `O_NOATIME` and only its owner may: reads then
-    /// update its access time, which costs (caveat `feature-fallback`).
+    /// True if `O_NOATIME` was not permitted because another user owns the file. Reads then update its access time,
+    /// which takes time (caveat `feature-fallback`).
     pub atime_fallback: bool,
 }
 
 impl Part {
-    /// True where the guards allow this part to be written.
+    /// Returns true if the guards allow this part to be written.
     #[must_use]
     pub fn may_write(&self) -> bool {
         !matches!(self.permission, Permission::Read)
     }
 
-    /// True for a file iogauge made.
+    /// Returns true for a file that iogauge made.
     #[must_use]
     pub fn made_by_us(&self) -> bool {
         matches!(self.kind, PartKind::File(FileOrigin::Ours(_)))
     }
 
-    /// The descriptor on which the part was judged, open for reading. Whatever is opened through
-    /// `/proc/self/fd/N` of it is the same file or device, whatever its names lead to by now.
+    /// Returns the descriptor that the guards checked, open for reading. Everything opened through its
+    /// `/proc/self/fd/N` is the same file or device, even if its names have changed.
     ///
     /// # Errors
-    /// [`TargetError::NotPrepared`] for a file yet to be made.
+    /// Returns [`TargetError::NotPrepared`] for a file that does not exist yet.
     pub fn judged(&self) -> Result<BorrowedFd<'_>, TargetError> {
         Ok(self.judged_file()?.as_fd())
     }
@@ -146,17 +145,17 @@ impl Part {
         self.judged.as_ref().ok_or_else(missing)
     }
 
-    /// Which file or device the part is; `None` for a file yet to be made.
+    /// Returns the identity of the file or device; `None` for a file that does not exist yet.
     #[must_use]
     pub fn identity(&self) -> Option<Identity> {
         self.judged.as_ref().and_then(Identity::of)
     }
 
-    /// Opens the part; each worker may have a descriptor of its own.
+    /// Opens the part. Each worker may have a descriptor of its own.
     ///
     /// # Errors
-    /// [`GuardError::ReadingOnly`] for writing where the guards were asked for reading,
-    /// [`TargetError::DirectUnsupported`], [`TargetError::NotPrepared`] for a file yet to be made.
+    /// Returns [`GuardError::ReadingOnly`] for writing if the guards only checked for reading,
+    /// [`TargetError::DirectUnsupported`], or [`TargetError::NotPrepared`] for a file that does not exist yet.
     pub fn open(&self, mode: OpenMode) -> Result<Opened, TargetError> {
         let judged = self.judged_file()?;
         if mode.write && !self.may_write() {
@@ -166,7 +165,7 @@ impl Part {
             return Err(self.direct_unsupported());
         }
         let opened = if mode.write {
-            // Whatever this thread is asked to open, the kernel lets it write to this one alone.
+            // The kernel lets this thread write to this object only, whatever it opens.
             let confined = Domain::reading().file(judged);
             confined
                 .and_then(|domain| domain.run(|| self.reopen_as(judged, mode)))
@@ -175,7 +174,7 @@ impl Part {
             self.reopen_as(judged, mode)
         };
         let (fd, atime_fallback) = opened.map_err(|error| self.open_error(error, mode))?;
-        // The kernel vouches for this; a file system that does not is not written.
+        // The kernel guarantees this. If a file system breaks the guarantee, it is not written to.
         if Identity::of(&fd) == self.identity() {
             Ok(Opened { fd, atime_fallback })
         } else {
@@ -183,7 +182,7 @@ impl Part {
         }
     }
 
-    /// Opens the part, with what had to be given up of access times.
+    /// Opens the part. Also returns true if the access time will be updated.
     fn reopen_as(&self, judged: &File, mode: OpenMode) -> Result<(OwnedFd, bool), Errno> {
         let flags = mode.flags();
         if self.kind == PartKind::BlockDevice {
@@ -221,14 +220,14 @@ impl Part {
         }
     }
 
-    /// Where a file is or is to be.
+    /// Returns the place of a file, whether it exists or not.
     pub(super) fn place(&self) -> Result<&FilePlace, TargetError> {
         self.place.as_ref().ok_or_else(|| TargetError::Changed { path: self.path.clone() })
     }
 
-    /// Becomes the file that was just made in its place, with the lock on it.
+    /// Takes over the file that was just created at its place, and the lock on it.
     pub(super) fn adopt(&mut self, marker: &Marker) -> Result<(), TargetError> {
-        // A file that was made without a name is shown by its name only where it is opened by it.
+        // After an unnamed file was named, its descriptors only show the name if they were opened by it.
         let made = Identity::of(marker.file());
         let named = self.place()?.look()?.filter(|named| Identity::of(named) == made);
         let judged = match &named {
@@ -242,14 +241,14 @@ impl Part {
         self.look()
     }
 
-    /// Takes the alignment from what was judged.
+    /// Reads the alignment from the checked object.
     pub(super) fn look(&mut self) -> Result<(), TargetError> {
         let file = Arc::clone(self.judged_file()?);
         if self.kind == PartKind::BlockDevice {
             self.logical_block_bytes = rustix::fs::ioctl_blksszget(&file)
                 .map_err(|e| TargetError::io(&self.path, "ask for its block size", e))?;
         }
-        // A file without direct I/O is aligned cautiously; opening it direct says what is wrong.
+        // A file without direct I/O gets a safe alignment. Opening it for direct I/O reports the problem.
         let alignment = Alignment::of(&file, &self.path, self.logical_block_bytes)?
             .unwrap_or(Alignment::cautious(self.logical_block_bytes));
         self.dio_mem_align_bytes = alignment.memory_bytes;
@@ -257,13 +256,13 @@ impl Part {
         Ok(())
     }
 
-    /// Smallest block both the device and direct I/O take.
+    /// Returns the smallest block that both the device and direct I/O accept.
     #[must_use]
     pub fn block_bytes(&self) -> u32 {
         self.logical_block_bytes.max(self.dio_offset_align_bytes)
     }
 
-    /// The part as documents have it; device facts are in [`super::device_facts`].
+    /// Returns the part as it appears in documents. For device facts see [`super::device_facts`].
     #[must_use]
     pub fn describe(&self) -> PartFacts {
         let (kind, made_by_iogauge) = match self.kind {
@@ -285,10 +284,10 @@ impl Part {
         }
     }
 
-    /// Locks a file of ours, or one to be written, against other runs. Does nothing twice.
+    /// Locks a file against other runs if iogauge made it or will write it. Does nothing if it is already locked.
     pub(super) fn take_lock(&mut self) -> Result<(), TargetError> {
         let wanted = match self.kind {
-            // The exclusive claim keeps writers apart, and readers harm nothing.
+            // The exclusive claim excludes other writers, and readers do no harm.
             PartKind::BlockDevice => false,
             PartKind::File(FileOrigin::ToMake) => {
                 return Err(TargetError::NotPrepared { path: self.path.clone() });
@@ -304,9 +303,8 @@ impl Part {
     }
 }
 
-/// Tells the kernel how a buffered descriptor is going to be read, and with `forget` to drop what it
-/// has of the file so far. What is dirty stays, and a file system may decline: this saves or costs
-/// time and changes no data.
+/// Tells the kernel the access pattern of a buffered descriptor and, with `forget`, to drop the file's cached pages.
+/// Dirty pages are kept, and a file system may ignore the advice. This only affects speed, never data.
 pub fn advise(fd: impl std::os::fd::AsFd, random: bool, forget: bool) {
     let order = if random { Advice::Random } else { Advice::Sequential };
     let _ = rustix::fs::fadvise(&fd, 0, None, order);

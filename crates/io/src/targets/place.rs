@@ -1,5 +1,4 @@
-//! A name in a directory that is held open, so that a rename of the directory or of anything above
-//! it does not matter.
+//! A name in a directory that is kept open, so that renaming the directory or one of its parents has no effect.
 
 use super::descriptor::{Identity, look_at, look_at_directory, real_path};
 use super::error::TargetError;
@@ -11,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a file is or is to be.
+/// Where a file is or will be created.
 #[derive(Debug, Clone)]
 pub(super) struct FilePlace {
     /// Opened with `O_PATH`.
@@ -22,7 +21,7 @@ pub(super) struct FilePlace {
 }
 
 impl FilePlace {
-    /// The place of a file whose last component may be missing and is not followed.
+    /// Returns the place of a path. The last component may be missing. If it is a symbolic link, it is not followed.
     pub fn of(path: &Path) -> Result<Self, TargetError> {
         let name = path.file_name().ok_or_else(|| TargetError::NotFound {
             path: path.into(),
@@ -42,7 +41,7 @@ impl FilePlace {
         Self::within(directory, name, parent)
     }
 
-    /// A name in an open directory, which `path` led to.
+    /// Returns the place of a name in an open directory. `path` is the path of that directory.
     pub fn within(
         directory: OwnedFd,
         name: impl Into<OsString>,
@@ -53,14 +52,14 @@ impl FilePlace {
         Ok(Self { directory: Arc::new(directory), name, path })
     }
 
-    /// Another name in the same directory.
+    /// Returns the place of another name in the same directory.
     pub fn beside(&self, name: impl Into<OsString>) -> Self {
         let name = name.into();
         let path = self.path.with_file_name(&name);
         Self { directory: Arc::clone(&self.directory), name, path }
     }
 
-    /// The place of the side file of the test file here.
+    /// Returns the place of the side file of this test file.
     pub fn side(&self) -> Self {
         self.beside(side_name(&self.name))
     }
@@ -77,12 +76,13 @@ impl FilePlace {
         &self.path
     }
 
-    /// The directory's path, for messages.
+    /// Returns the directory's path, for messages.
     pub fn directory_path(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// What is here, not followed and not opened (`O_PATH`); `None` where nothing is.
+    /// Looks up the name without following a symbolic link and without opening the file (`O_PATH`); `None` if there is
+    /// no such name.
     pub fn look(&self) -> Result<Option<OwnedFd>, TargetError> {
         match look_at(&self.directory, &self.name, false) {
             Ok(found) => Ok(Some(found)),
@@ -91,28 +91,28 @@ impl FilePlace {
         }
     }
 
-    /// Which file or device the name leads to at this moment.
+    /// Returns which file or device currently has the name.
     pub fn identity(&self) -> Option<Identity> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let stat = rustix::fs::statat(&self.directory, &self.name, flags).ok()?;
         Identity::from_stat(&stat)
     }
 
-    /// True where anything has the name at this moment.
+    /// Returns true if the name is currently taken.
     pub fn is_taken(&self) -> bool {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         !matches!(rustix::fs::statat(&self.directory, &self.name, flags), Err(Errno::NOENT))
     }
 
-    /// Gives what has this private name the name `to`, which must be free.
+    /// Renames this private name to `to`, which must be free.
     ///
     /// # Errors
-    /// [`Errno::EXIST`] where the name is taken.
+    /// Returns [`Errno::EXIST`] if `to` is taken.
     pub fn publish_as(&self, to: &Self) -> Result<(), Errno> {
         rename_to_free((&self.directory, &self.name), (&to.directory, &to.name))
     }
 
-    /// Gives what is here the private name `aside`, which nobody else uses.
+    /// Renames the file to the private name `aside`, which nobody else uses.
     fn put_aside(&self, aside: &Self) -> Result<(), Errno> {
         let (from, to) = (&self.directory, &aside.directory);
         match rustix::fs::renameat_with(from, &self.name, to, &aside.name, RenameFlags::NOREPLACE) {
@@ -123,18 +123,17 @@ impl FilePlace {
         }
     }
 
-    /// Removes what has the name if it is still the file it was judged to be.
+    /// Removes the file with this name if it is `wanted`.
     ///
-    /// The kernel removes names, not files, so that a check of the name alone would leave a moment
-    /// in which it may come to lead to another file. What is here is first given the name `aside`,
-    /// which nobody else uses, is looked at there, and gets its name back where it is another file.
-    /// What remains is a program that guesses the random name `aside` and replaces that very name
-    /// between two system calls; no call of the kernel closes this.
+    /// The kernel removes names, not files. After a check of the name alone, the name could still come to refer to
+    /// another file before it is removed. So the file is first renamed to `aside`, a name that nobody else uses, and
+    /// checked there. If it is another file, it gets its name back. The remaining risk is a program that guesses the
+    /// random name `aside` and replaces that name between two system calls. No system call can prevent this.
     ///
-    /// `before` runs when the file is out of its place and not yet removed.
+    /// `before` runs after the file has been renamed and before it is removed.
     ///
     /// # Errors
-    /// [`TargetError::Changed`] where the name leads to another file; that one is then where it was.
+    /// Returns [`TargetError::Changed`] if another file has the name. That file keeps its name.
     pub fn remove_exactly(
         &self,
         wanted: Identity,
@@ -161,7 +160,7 @@ impl FilePlace {
     }
 }
 
-/// Name of the side file of a test file.
+/// Returns the name of a test file's side file.
 pub(super) fn side_name(name: &OsStr) -> OsString {
     let mut side = name.to_owned();
     side.push(".iogauge");

@@ -1,7 +1,7 @@
-//! What has to be written once before a part can be measured, and the keeping of it.
+//! What must be written once before a part can be measured.
 //!
-//! The writing itself is the worker's; this module makes the file, says from where to write, keeps
-//! the marker and cleans up where the disk turns out to be full.
+//! Workers do the writing. This module creates the file, determines where to start, updates the marker and cleans up if
+//! the disk becomes full.
 
 use super::block_sample::sample_blocks;
 use super::error::TargetError;
@@ -15,7 +15,7 @@ use crate::kernel::Roots;
 use std::fs::File;
 use std::ops::Range;
 
-/// Blocks of a device looked at to judge whether it was ever filled.
+/// Number of blocks sampled to determine whether a device was ever filled.
 const SAMPLED_BLOCKS: u32 = 256;
 const SAMPLE_SEED: u64 = 0x10;
 
@@ -24,24 +24,24 @@ const SAMPLE_SEED: u64 = 0x10;
 pub enum PrefillNeed {
     /// Every block is written.
     None,
-    /// Everything behind this usable byte has to be written.
+    /// Everything from this usable byte on must be written.
     From {
-        /// First usable byte to write; `Part::base_bytes` is not in it.
+        /// Offset of the first usable byte to write, without `Part::base_bytes`.
         offset_bytes: u64,
     },
-    /// Some blocks were never written, and the guards allow no writing here: reads of them say
-    /// nothing of the medium.
+    /// Some blocks were never written, and the guards do not allow writing them. Reads of these blocks do not reach the
+    /// medium.
     NotAllowed {
-        /// How many bytes, for a device as sampled.
+        /// Number of unwritten bytes; for a device, estimated from the sample.
         unwritten_bytes: u64,
     },
 }
 
-/// Finds out what a part needs: own files by their marker, foreign ones by their extents, block
-/// devices by 256 random blocks, of which none may be all zeros.
+/// Determines what a part needs: own files by their marker, foreign files by their extents, block devices by 256 random
+/// blocks, none of which may be all zeros.
 ///
 /// # Errors
-/// Where the part cannot be looked at.
+/// Fails if the part cannot be examined.
 pub fn need(part: &Part) -> Result<PrefillNeed, TargetError> {
     let unwritten_bytes = match part.kind {
         PartKind::File(FileOrigin::ToMake) => part.size_bytes,
@@ -68,30 +68,30 @@ pub fn need(part: &Part) -> Result<PrefillNeed, TargetError> {
     })
 }
 
-/// A prefill under way. Dropped without [`Prefill::finish`], it leaves a file whose marker says how
-/// far it came, and the next one goes on from there.
+/// A prefill in progress. If it is dropped without [`Prefill::finish`], the file's marker records the progress, and the
+/// next prefill continues from there.
 #[derive(Debug)]
 pub struct Prefill {
     range: Range<u64>,
-    /// Of a file of ours; devices and foreign files keep no record.
+    /// Marker of a file that iogauge made. Devices and foreign files have none.
     marker: Option<Marker>,
-    /// The header of a file that was complete before and grows now.
+    /// Previous header of a file that was complete and is being enlarged.
     before: Option<Header>,
-    /// Files whose blocks could not be taken beforehand.
+    /// Files whose blocks could not be allocated in advance.
     watched: ReserveWatch,
-    /// Files that take more room when they are written once more.
+    /// Files that use more space when they are rewritten.
     rewritten: ReserveWatch,
-    /// True while there may be blocks that were taken and not written.
+    /// True while there may be blocks that are allocated but not written.
     reserved: bool,
 }
 
 impl Prefill {
-    /// Makes the file where it is missing, gives it its length and locks it; then the part can be
-    /// opened. `None` where nothing has to be written.
+    /// Creates the file if it is missing, sets its length and locks it. The part can then be opened. Returns `None` if
+    /// nothing needs to be written.
     ///
     /// # Errors
-    /// A [`GuardError`] where the disk has no room, another run is using the file or the part may
-    /// not be written; others where the file cannot be made.
+    /// Returns a [`GuardError`] if the disk has too little space, another run is using the file, or the part may not be
+    /// written. Returns other errors if the file cannot be created.
     pub fn begin(part: &mut Part, roots: &Roots) -> Result<Option<Self>, TargetError> {
         let offset_bytes = match need(part)? {
             PrefillNeed::None => return Ok(None),
@@ -131,7 +131,7 @@ impl Prefill {
         match prefill.take_room(part, roots) {
             Ok(()) => Ok(Some(prefill)),
             Err(error) => {
-                // What was there before stays as far as it was written.
+                // What was written to an existing file is kept.
                 if made || prefill.before.is_some() {
                     prefill.abandon()?;
                 }
@@ -140,7 +140,7 @@ impl Prefill {
         }
     }
 
-    /// Takes the blocks that will be written, or has the room watched while they are.
+    /// Allocates the blocks to be written, or watches the free space while they are written.
     fn take_room(&mut self, part: &Part, roots: &Roots) -> Result<(), TargetError> {
         let taken = match &self.marker {
             Some(marker) => reserve(part, marker.file(), roots)?,
@@ -152,16 +152,16 @@ impl Prefill {
         self.rewritten.add_if_copied(part)
     }
 
-    /// Looks whether the disk keeps its reserve where the blocks could not be taken beforehand: call it
-    /// at least every 100 ms.
+    /// Checks the free space of files whose blocks could not be allocated in advance. Must be called at least every 100
+    /// ms.
     ///
     /// # Errors
-    /// [`TargetError::ReserveReached`].
+    /// Returns [`TargetError::ReserveReached`] if too little space would stay free.
     pub fn check_reserve(&mut self) -> Result<(), TargetError> {
         self.watched.check()
     }
 
-    /// As [`Self::check_reserve`], while what is written already is written once more.
+    /// Like [`Self::check_reserve`], while data that is already written is rewritten.
     ///
     /// # Errors
     /// As [`Self::check_reserve`].
@@ -170,17 +170,17 @@ impl Prefill {
         self.rewritten.check()
     }
 
-    /// Usable bytes to write, in order; add `Part::base_bytes` for the place in the file.
+    /// Returns the usable bytes to write, in order. Add `Part::base_bytes` for the offset in the file.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
 
-    /// Notes that every usable byte before this one is written, so that a killed prefill goes on
-    /// here. Flushes the file: call it once in a second or gibibyte.
+    /// Records that all usable bytes before this one are written, so that a killed prefill continues here. Flushes the
+    /// file, so call it once per second or gibibyte.
     ///
     /// # Errors
-    /// Where the file cannot be flushed; a full disk may show here.
+    /// Fails if the file cannot be flushed. This may report a full disk.
     pub fn progress(&mut self, written_to_bytes: u64) -> Result<(), TargetError> {
         match &mut self.marker {
             Some(marker) => marker.set_prefilled(written_to_bytes.min(self.range.end)),
@@ -188,7 +188,7 @@ impl Prefill {
         }
     }
 
-    /// Notes that everything is written.
+    /// Records that everything is written.
     ///
     /// # Errors
     /// As [`Prefill::progress`].
@@ -201,11 +201,11 @@ impl Prefill {
         Ok(())
     }
 
-    /// Gives the room back: removes the file, or cuts one that was complete before to its former
-    /// size. The part has to be resolved again. Close its descriptors first.
+    /// Frees the space: removes the file, or truncates a file that was complete before to its previous size. Close the
+    /// part's descriptors first, and resolve it again afterwards.
     ///
     /// # Errors
-    /// Where the file can be neither removed nor cut.
+    /// Fails if the file can be neither removed nor truncated.
     pub fn abandon(mut self) -> Result<(), TargetError> {
         self.reserved = false;
         match (self.marker.take(), self.before) {
@@ -215,7 +215,7 @@ impl Prefill {
         }
     }
 
-    /// Abandons the prefill because a write found the disk full, and says what would fit.
+    /// Abandons the prefill because the disk is full. Returns an error with the size that would fit.
     #[must_use]
     pub fn disk_full(self, part: &Part) -> TargetError {
         let path = part.path.clone();
@@ -228,7 +228,7 @@ impl Prefill {
 }
 
 impl Drop for Prefill {
-    /// Gives back the blocks that were taken and not written.
+    /// Frees the blocks that are allocated but not written.
     fn drop(&mut self) {
         if let Some(marker) = self.marker.as_ref().filter(|_| self.reserved) {
             release(marker.file(), marker.header().prefilled_bytes, self.range.end);

@@ -1,15 +1,14 @@
-//! The room that stays free on a disk, whatever runs on it.
+//! Keeps a reserve free on a disk, whatever runs on it.
 //!
-//! A check alone is true for a moment: another run may take the same room. So a prefill takes its
-//! blocks before it writes the first one (`fallocate`), and only then looks whether enough is left;
-//! what it took it gives back otherwise. Of several that begin together each sees what the others
-//! have taken. A lock on the directory the file system is mounted on, which writes nothing and
-//! which the kernel takes back, lets them take it one after the other: without it two of which one
-//! fits could each give way to the other.
+//! A check alone is not enough, because another run may use the same space right after it. So a prefill allocates its
+//! blocks before it writes the first one (`fallocate`) and then checks that enough is left; otherwise it frees them. If
+//! several prefills begin at once, each sees what the others have allocated. A lock on the mount point's directory
+//! makes them allocate one after the other. It writes nothing, and the kernel releases it when the process ends.
+//! Without the lock, each of two prefills might give way to the other although one of them fits.
 //!
-//! Where blocks cannot be taken beforehand (a file system without `fallocate`, extents shared with
-//! another file, files of others, whose holes are not ours to give back), the room is looked at as
-//! blocks are written: [`ReserveWatch`].
+//! If blocks cannot be allocated in advance, the free space is checked while they are written: [`ReserveWatch`]. This
+//! applies to file systems without `fallocate`, extents shared with another file, and foreign files, whose holes
+//! iogauge cannot restore.
 
 use super::error::TargetError;
 use super::extents::{ExtentSource, extents};
@@ -29,13 +28,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Sizes proposed to the user are whole mebibytes.
+/// Sizes suggested to the user are multiples of this.
 pub(super) const SIZE_STEP_BYTES: u64 = 1 << 20;
-/// How often and how long another run is waited for that is taking its room.
+/// Number of attempts, and the pause between them, while another run is allocating space.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Bytes of a file that will be written: by the load all, by a prefill those that are missing.
+/// Returns the bytes of a file that will be written: all if the workload writes, otherwise those missing from the
+/// prefill.
 pub(super) fn written_range(part: &Part) -> Range<u64> {
     let end = part.base_bytes.saturating_add(part.size_bytes);
     let start = match part.kind {
@@ -50,20 +50,20 @@ pub(super) fn written_range(part: &Part) -> Range<u64> {
     start.min(end)..end
 }
 
-/// Bytes that writing a part takes from its file system: those without blocks of their own. Blocks
-/// that are allocated and unwritten are there already.
+/// Returns how much space writing a part uses on its file system: bytes without blocks of their own. Allocated but
+/// unwritten blocks are not included.
 pub(super) fn will_allocate(part: &Part) -> Result<u64, TargetError> {
     let range = written_range(part);
     let length = range.end - range.start;
     let Some(file) = part.judged.as_deref().filter(|_| length > 0) else { return Ok(length) };
     let report = extents(file, &part.path, range.start, length)?;
-    // A write of what is shared copies it, and one of what is compressed finds it too small.
+    // A write to shared data copies it. A write to compressed data may not fit into its blocks.
     let copied = report.shared_bytes.saturating_add(report.encoded_bytes);
     let by_extents = report.hole_bytes.saturating_add(copied).min(length);
     if report.source == ExtentSource::Fiemap {
         return Ok(by_extents);
     }
-    // Some file systems show data where there is none; the count of blocks is more reliable.
+    // Some file systems report holes as data. The number of blocks is more reliable.
     let about = file.metadata();
     let about = about.map_err(|source| TargetError::io(&part.path, "look at it", source))?;
     let by_blocks = length.saturating_sub(about.blocks().saturating_mul(512));
@@ -74,7 +74,7 @@ fn is_written_file(part: &Part) -> bool {
     matches!(part.kind, PartKind::File(_)) && part.may_write()
 }
 
-/// The room of the file system a file lies on, or is to lie on.
+/// Returns the free space of the file system that contains a file, or will.
 pub(super) fn free_space_of(part: &Part) -> Result<FreeSpace, TargetError> {
     match (&part.judged, &part.place) {
         (Some(file), _) => FreeSpace::of(file, &part.path),
@@ -83,12 +83,12 @@ pub(super) fn free_space_of(part: &Part) -> Result<FreeSpace, TargetError> {
     }
 }
 
-/// Checks that writing a file leaves the disk its reserve.
+/// Checks that writing a file keeps the reserve free.
 pub(super) fn check_reserve(part: &Part) -> Result<(), TargetError> {
     check_room_of(&[part])
 }
 
-/// Each file fits alone by now; those on one file system have to fit together.
+/// Checks that files on the same file system fit together. Each has already been checked by itself.
 pub(super) fn check_common_reserve(parts: &[Part]) -> Result<(), TargetError> {
     let mut volumes: Vec<(u64, Vec<&Part>)> = Vec::new();
     for part in parts.iter().filter(|part| is_written_file(part)) {
@@ -103,13 +103,13 @@ pub(super) fn check_common_reserve(parts: &[Part]) -> Result<(), TargetError> {
     shared.map(|(_, own)| own).try_for_each(|own| check_room_of(own))
 }
 
-/// Checks that writing files on one file system, at least one, leaves it its reserve.
+/// Checks that writing files on one file system keeps the reserve free. There must be at least one file.
 fn check_room_of(parts: &[&Part]) -> Result<(), TargetError> {
     let (mut needed_bytes, mut sizes_bytes) = (0u64, 0u64);
     for part in parts {
         let needed = will_allocate(part)?;
         needed_bytes = needed_bytes.saturating_add(needed);
-        // Files that take nothing leave nothing to save.
+        // Making a file smaller saves nothing if it uses no further space.
         let size = if needed > 0 { part.size_bytes } else { 0 };
         sizes_bytes = sizes_bytes.saturating_add(size);
     }
@@ -133,12 +133,12 @@ fn no_room(part: &Part, needed_bytes: u64, room: &FreeSpace, fits_bytes: u64) ->
     .into()
 }
 
-/// Takes the blocks of a file of ours that is to be written. True where they are taken; false where
-/// the file system cannot, and [`ReserveWatch`] has to do.
+/// Allocates the blocks of a file of ours that is to be written. Returns false if the file system cannot, so that a
+/// [`ReserveWatch`] is needed.
 ///
 /// # Errors
-/// A [`GuardError::NoRoom`] where less than the reserve would be left. What was taken by then is for
-/// the caller to give back.
+/// Returns a [`GuardError::NoRoom`] if less than the reserve would stay free. The caller must free what has been
+/// allocated by then.
 pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, TargetError> {
     let _turn = turn(file, &part.path, roots);
     check_reserve(part)?;
@@ -159,7 +159,7 @@ pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, T
             Err(_) => return Ok(false),
         }
     }
-    // Others may have taken room meanwhile, and shared extents are not copied by this.
+    // Others may have used space meanwhile, and fallocate does not copy shared extents.
     let room = free_space_of(part)?;
     let still_needed = will_allocate(part)?;
     if room.available_bytes < room.reserve_bytes().saturating_add(still_needed) {
@@ -169,8 +169,8 @@ pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, T
     Ok(still_needed == 0)
 }
 
-/// Gives back blocks of a file of ours that were taken and not written, between these usable bytes.
-/// What the file system does not take back stays allocated until the file goes.
+/// Frees blocks of a file of ours that are allocated but not written, between these usable bytes. Blocks that the file
+/// system does not free stay allocated until the file is removed.
 pub(super) fn release(file: &File, written_bytes: u64, end_bytes: u64) {
     let start = BASE_BYTES.saturating_add(written_bytes);
     let length = end_bytes.saturating_sub(written_bytes);
@@ -180,8 +180,8 @@ pub(super) fn release(file: &File, written_bytes: u64, end_bytes: u64) {
     }
 }
 
-/// The turn of this process to take room on a file system; waits for others. `None` where there can
-/// be no turns: the room is looked at again after it was taken.
+/// Waits for this process's turn to allocate space on a file system. Returns `None` if locking is impossible or takes
+/// too long; the free space is checked again after the allocation anyway.
 fn turn(file: &File, path: &Path, roots: &Roots) -> Option<OwnedFd> {
     let point = mount_point_of(file, path, roots)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -196,7 +196,7 @@ fn turn(file: &File, path: &Path, roots: &Roots) -> Option<OwnedFd> {
     None
 }
 
-/// Looks at the room of files whose blocks could not be taken beforehand, while they are written.
+/// Checks the free space while files are written whose blocks could not be allocated in advance.
 #[derive(Debug, Default)]
 pub struct ReserveWatch {
     files: Vec<WatchedFile>,
@@ -206,18 +206,18 @@ pub struct ReserveWatch {
 struct WatchedFile {
     path: PathBuf,
     file: Arc<File>,
-    /// What has to stay free.
+    /// Space that must stay free.
     floor_bytes: u64,
-    /// What was free at the last look.
+    /// Free space at the last check.
     available_bytes: u64,
 }
 
 impl ReserveWatch {
-    /// The parts that a load writes and that may take room while it does: holes, shared and
-    /// compressed extents, and all files of a file system that writes nothing in its place.
+    /// Watches the parts that a workload writes and that may use more space meanwhile: those with holes or with shared
+    /// or compressed extents, and all files on a copy-on-write file system.
     ///
     /// # Errors
-    /// Where a part cannot be looked at.
+    /// Fails if a part cannot be examined.
     pub fn of(parts: &[Part]) -> Result<Self, TargetError> {
         let mut watched = Self::default();
         for part in parts.iter().filter(|part| is_written_file(part) && part.load_writes) {
@@ -228,10 +228,10 @@ impl ReserveWatch {
         Ok(watched)
     }
 
-    /// A directory in which another program writes files.
+    /// Watches a directory in which another program writes files.
     ///
     /// # Errors
-    /// Where it cannot be looked at.
+    /// Fails if it cannot be examined.
     pub fn of_directory(path: &Path) -> Result<Self, TargetError> {
         let directory = File::open(path);
         let directory = directory.map_err(|source| TargetError::io(path, "look at it", source))?;
@@ -240,7 +240,7 @@ impl ReserveWatch {
         Ok(watched)
     }
 
-    /// Adds a file that is written elsewhere than it lies.
+    /// Adds a file whose file system writes blocks to a new place.
     pub(super) fn add_if_copied(&mut self, part: &Part) -> Result<(), TargetError> {
         if is_copied(part) { self.add(part) } else { Ok(()) }
     }
@@ -254,24 +254,24 @@ impl ReserveWatch {
         self.files.push(WatchedFile {
             path: path.to_owned(),
             file,
-            // A disk that was too full before may be written where nothing has to be allocated.
+            // A disk that was already too full may be written if nothing has to be allocated.
             floor_bytes: room.reserve_bytes().min(room.available_bytes / 2),
             available_bytes: room.available_bytes,
         });
         Ok(())
     }
 
-    /// True where nothing has to be looked at.
+    /// Returns true if there is nothing to check.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Looks whether what has to stay free still is, and will be at the next look if twice as much
-    /// goes until then as went since the last one.
+    /// Checks that the required space is free, and would still be free at the next check if twice as much is used until
+    /// then as since the last check.
     ///
     /// # Errors
-    /// [`TargetError::ReserveReached`].
+    /// Returns [`TargetError::ReserveReached`] if it is not.
     pub fn check(&mut self) -> Result<(), TargetError> {
         for watched in &mut self.files {
             let room = FreeSpace::of(&watched.file, &watched.path)?;
@@ -289,7 +289,7 @@ impl ReserveWatch {
     }
 }
 
-/// True for a file whose file system writes a block elsewhere than it lay.
+/// Returns true for a file whose file system writes a block to a new place.
 fn is_copied(part: &Part) -> bool {
     let name = part.file_system.as_deref();
     name.is_some_and(|name| matches!(name, "btrfs" | "zfs" | "bcachefs" | "nilfs2" | "f2fs"))

@@ -1,4 +1,4 @@
-//! From what was typed to what will run.
+//! Turns the paths given by the user into checked parts.
 
 use super::alignment::Alignment;
 use super::descriptor::{
@@ -20,29 +20,29 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Size of a new test file where none is asked for and the disk has the room.
+/// Size of a new test file if none is given and the disk has enough space.
 pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 
-/// What a run wants to do with its target.
+/// What a run intends to do with its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intent {
-    /// True where the load writes.
+    /// True if the workload writes.
     pub writes: bool,
-    /// True where the user typed `--destroy-data`.
+    /// True if the user gave `--destroy-data`.
     pub destroy_data: bool,
-    /// True where the user typed `--overwrite-file`.
+    /// True if the user gave `--overwrite-file`.
     pub overwrite: bool,
-    /// Usable size of each part in bytes. `None` for all of a device or an existing file, and for
-    /// a new file for 1 GiB or, on a disk without room for that, all it can spare.
+    /// Usable size of each part in bytes. `None` means all of a device or existing file, and for a new file 1 GiB, or
+    /// all that the disk can spare if that is less.
     pub size_bytes: Option<u64>,
-    /// True where the load bypasses the page cache.
+    /// True if the workload bypasses the page cache.
     pub direct: bool,
-    /// True where a missing test file may be made.
+    /// True if a missing test file may be created.
     pub create: bool,
 }
 
 impl Default for Intent {
-    /// Reads directly, makes its test file.
+    /// Direct reads; creates a missing test file.
     fn default() -> Self {
         Self {
             writes: false,
@@ -55,26 +55,26 @@ impl Default for Intent {
     }
 }
 
-/// A target that the guards let pass.
+/// A target that has passed the guards.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Its files and devices, in the order given.
+    /// Files and devices, in the order given.
     pub parts: Vec<Part>,
 }
 
 impl Target {
-    /// Finds out what the paths are and lets the guards judge them. Makes and changes nothing;
-    /// block devices to be written are taken exclusively until the target is dropped.
+    /// Examines the paths and has the guards check them. Creates and changes nothing. Block devices to be written are
+    /// claimed exclusively until the target is dropped.
     ///
     /// # Errors
-    /// [`TargetError::Guard`] for a refusal, others where something is missing or does not fit.
+    /// Returns [`TargetError::Guard`] for a refusal, and other errors if something is missing or does not fit.
     pub fn resolve(paths: &[PathBuf], intent: &Intent, roots: &Roots) -> Result<Self, TargetError> {
         let wanted: Vec<_> = paths.iter().map(|path| (path.clone(), *intent)).collect();
         let target = Self::resolve_each(&wanted, roots)?;
         if target.parts.is_empty() { Err(TargetError::Nothing) } else { Ok(target) }
     }
 
-    /// As [`Self::resolve`], with an intent for each path. Without any the target has no parts.
+    /// Like [`Self::resolve`], with an intent for each path. Without paths the target has no parts.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -97,11 +97,11 @@ impl Target {
         Ok(Self { parts })
     }
 
-    /// Keeps other runs of iogauge off the target's files until it is dropped.
+    /// Locks the target's files against other runs of iogauge until it is dropped.
     ///
     /// # Errors
-    /// [`GuardError::InUse`] where one is there, [`TargetError::NotPrepared`] before the prefill
-    /// has made the files.
+    /// Returns [`GuardError::InUse`] if another run is using a file, or [`TargetError::NotPrepared`] if the prefill has
+    /// not created the files yet.
     pub fn lock(&mut self) -> Result<(), TargetError> {
         self.parts.iter_mut().try_for_each(Part::take_lock)
     }
@@ -111,7 +111,7 @@ fn resolve_path(path: &Path, intent: &Intent, roots: &Roots) -> Result<Part, Tar
     match look_at(CWD, path, true) {
         Ok(found) => match kind_of(&found, path)? {
             FileType::Directory => {
-                // Once more, so that what is mounted on demand is mounted.
+                // Opening it again triggers automounts.
                 let directory = look_at_directory(path)
                     .map_err(|source| TargetError::io(path, "open it", source))?;
                 resolve_file(FilePlace::within(directory, TEST_FILE_NAME, path)?, intent, roots)
@@ -142,7 +142,7 @@ fn resolve_device(
     intent: &Intent,
     roots: &Roots,
 ) -> Result<Part, TargetError> {
-    // The open device keeps its number from being given to another one.
+    // While the device is open, its number is not reused.
     let judged = reopen(found, OFlags::RDONLY).map_err(|error| reopen_error(path, error))?;
     let Some(Identity::Device(number)) = Identity::of(&judged) else {
         return Err(TargetError::Changed { path: path.into() });
@@ -177,7 +177,7 @@ fn resolve_device(
     Ok(part)
 }
 
-/// The file at a place, open, or the place where it is to be made.
+/// Returns the file of a place, open, or prepares to create it there.
 fn resolve_file(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
     let found = place.look()?;
     let Some(found) = found else {
@@ -196,7 +196,7 @@ fn resolve_file(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part
     }
 }
 
-/// A link is followed for reads, to a file that exists, and never for writes.
+/// Follows a symbolic link for reading an existing file, but never for writing.
 fn through_link(place: &FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
     let path = place.path();
     let leads_to = look_at(place.directory(), place.name(), true);
@@ -244,7 +244,7 @@ fn existing(
     intent: &Intent,
     roots: &Roots,
 ) -> Result<Part, TargetError> {
-    // Before it is opened: some of the kernel's files act when they are.
+    // Checked before opening, because opening some kernel files has side effects.
     guard::holds_data(found, place.path())?;
     let judged = reopen_quietly(found, OFlags::RDONLY);
     let judged = judged.map_err(|error| reopen_error(place.path(), error))?;
@@ -281,10 +281,10 @@ fn to_make(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, Tar
     Ok(part)
 }
 
-/// 1 GiB, or what the disk can spare.
+/// Returns 1 GiB, or what the disk can spare.
 fn default_size(room: &FreeSpace) -> u64 {
     let spare = room.spare_bytes().saturating_sub(BASE_BYTES) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
-    // With no room at all the guard's message should speak of a size worth having.
+    // If there is no space at all, the guard's message should mention a useful size.
     if spare == 0 { DEFAULT_SIZE_BYTES } else { spare.min(DEFAULT_SIZE_BYTES) }
 }
 
@@ -295,7 +295,8 @@ fn ours(
     roots: &Roots,
 ) -> Result<Part, TargetError> {
     part.kind = PartKind::File(FileOrigin::Ours(header));
-    // Taken and let go: a run under way shows before its open file looks like a foreign one.
+    // Locks and unlocks the file, so that a run in progress is reported as such, not as a foreign process that has the
+    // file open.
     drop(super::marker::lock(part.judged_file()?, &part.path, false)?);
     match guard::takes_writes(part.judged()?, &part.path, true, roots) {
         Ok(()) => part.permission = Permission::WriteFile,
@@ -336,12 +337,12 @@ fn foreign(
     Ok(part)
 }
 
-/// Opens the part as the load will, so that an error shows now.
+/// Opens the part as the workload will, to report errors early.
 fn check_direct(part: &Part, intent: &Intent) -> Result<(), TargetError> {
     part.open(OpenMode::reading(intent.direct)).map(drop)
 }
 
-/// Checks that this process may write a file as far as it is going to (`ulimit -f`).
+/// Checks that this process may write a file up to its end (`ulimit -f`).
 fn check_file_limit(part: &Part) -> Result<(), TargetError> {
     let end_bytes = part.base_bytes.saturating_add(part.size_bytes);
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
@@ -353,7 +354,7 @@ fn check_file_limit(part: &Part) -> Result<(), TargetError> {
     }
 }
 
-/// Usable size of something that cannot grow.
+/// Returns the usable size of a device or file that cannot grow.
 fn existing_size(part: &Part, end_bytes: u64, intent: &Intent) -> Result<u64, TargetError> {
     match intent.size_bytes {
         Some(asked_bytes) if asked_bytes > end_bytes => Err(TargetError::SizeBeyondEnd {
@@ -365,7 +366,7 @@ fn existing_size(part: &Part, end_bytes: u64, intent: &Intent) -> Result<u64, Ta
     }
 }
 
-/// The size without the part of a block at its end.
+/// Rounds the size down to whole blocks.
 fn whole_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
     let block_bytes = u64::from(part.block_bytes());
     let whole = size_bytes / block_bytes * block_bytes;
@@ -375,7 +376,8 @@ fn whole_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
     Ok(whole)
 }
 
-/// Usable size of a file that iogauge makes or may enlarge: all that is asked, up to the end of a block.
+/// Returns the usable size of a file that iogauge creates or may enlarge: the requested size, rounded up to whole
+/// blocks.
 fn in_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
     let whole = whole_blocks(part, size_bytes)?;
     let more = u64::from(whole < size_bytes) * u64::from(part.block_bytes());

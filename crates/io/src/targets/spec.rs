@@ -1,23 +1,23 @@
-//! What was typed as TARGET.
+//! TARGET as given by the user.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Most paths one TARGET may list.
+/// Maximum number of paths in one TARGET.
 const LARGEST_LIST: usize = 1024;
 
-/// TARGET as typed: nothing of it has been looked for yet, save to tell a list from a path that
-/// contains a separator.
+/// TARGET as given by the user. Nothing has been looked up yet, except to distinguish a list from a path that contains
+/// a separator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetSpec {
-    /// `sim:…`: a simulated device, kept as text with its prefix.
+    /// `sim:…`: a simulated device. The text includes the prefix.
     Simulated(String),
-    /// One or more directories, files or block devices, at least one.
+    /// Directories, files or block devices, at least one.
     Paths(Vec<PathBuf>),
 }
 
-/// Why a TARGET could not be read.
+/// Why a TARGET could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     #[error("the target is empty; hint: use a directory, a file, a block device or sim:…")]
@@ -40,17 +40,17 @@ pub enum SpecError {
 impl FromStr for TargetSpec {
     type Err = SpecError;
 
-    /// Reads TARGET.
+    /// Parses TARGET.
     ///
-    /// A list is separated by commas or colons. A path that exists and contains a separator wins
-    /// over the list it could be read as; `\:`, `\,` and `\\` stand for the characters themselves.
+    /// The paths of a list are separated by commas or colons. If a path that contains a separator exists, it is used as
+    /// a path, not as a list. `\:`, `\,` and `\\` represent the characters themselves.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         Self::parse_with(text, &|path| path.symlink_metadata().is_ok())
     }
 }
 
 impl TargetSpec {
-    /// A single path, taken as it is.
+    /// Returns a target that consists of a single path, used as it is.
     #[must_use]
     pub fn path(path: impl Into<PathBuf>) -> Self {
         Self::Paths(vec![path.into()])
@@ -108,7 +108,7 @@ impl fmt::Display for TargetSpec {
     }
 }
 
-/// True for `scheme://…`.
+/// Returns true for `scheme://…`.
 fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -116,7 +116,7 @@ fn is_url(text: &str) -> bool {
     })
 }
 
-/// Text between two separators, unescaped, with the separator behind it.
+/// Unescaped text between two separators, with the separator that follows it.
 struct PartText {
     text: String,
     separator: Option<char>,
@@ -142,8 +142,8 @@ fn pieces(text: &str) -> Vec<PartText> {
     pieces
 }
 
-/// The longest run of pieces from `first` that names something which exists, or that piece alone;
-/// with the index of the piece behind it.
+/// Returns the longest sequence of pieces from `first` that is an existing path, otherwise the first piece alone; also
+/// the index of the next piece.
 fn longest_existing(
     pieces: &[PartText],
     first: usize,

@@ -1,4 +1,4 @@
-//! Which devices under a target are traced.
+//! Selects the devices under a target that are traced.
 
 use super::TraceError;
 use crate::kernel::{BlockDevice, DeviceNumber, Roots};
@@ -18,17 +18,17 @@ impl TracedDevice {
         Self { name: name.to_owned(), number }
     }
 
-    /// Its number as the kernel has it inside (`MKDEV`, include/linux/kdev_t.h).
+    /// Returns the device number in the kernel's internal form (`MKDEV`, include/linux/kdev_t.h).
     pub(super) fn kernel_number(&self) -> u64 {
         u64::from(self.number.major) << 20 | u64::from(self.number.minor)
     }
 }
 
-/// The first devices on the way down that have a queue of requests: there an I/O of the load is a
-/// request once. Partitions, and volumes that pass I/Os on as they are, have none.
+/// Returns the topmost devices that have a request queue. There, an I/O of the workload becomes a request exactly once.
+/// Partitions, and volumes that pass I/Os on unchanged, have no queue.
 ///
 /// # Errors
-/// Where there is no device, or one that has neither a queue nor anything under it.
+/// Fails if there is no device, or a device has neither a queue nor devices under it.
 pub(super) fn traced(tree: &DeviceTree, roots: &Roots) -> Result<Vec<TracedDevice>, TraceError> {
     if tree.is_empty() {
         return Err(TraceError::NoDevice);
@@ -63,7 +63,8 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    /// A device in a made-up sysfs: its directory under `sys/devices`, its number, and what is in it.
+    /// Creates a device in a made-up sysfs: its directory under `sys/devices`, its number, and its files and
+    /// directories.
     fn device(root: &Path, dir: &str, number: &str, files: &[&str], dirs: &[&str]) {
         let here = root.join("sys/devices").join(dir);
         fs::create_dir_all(&here).unwrap();

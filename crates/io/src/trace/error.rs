@@ -3,7 +3,7 @@
 use crate::confine::ConfineError;
 use iogauge_model::caveat::TraceLack;
 
-/// Why the block layer cannot be traced. Each says in one line what is wrong.
+/// Why the block layer cannot be traced, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error("no block device of this machine lies under the target")]
@@ -25,7 +25,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// What is missing.
+    /// Returns what is missing.
     #[must_use]
     pub const fn lack(&self) -> TraceLack {
         match self {

@@ -1,20 +1,20 @@
-//! How the program in the kernel learns when a window begins and ends.
+//! Tells the program in the kernel when a window begins and ends.
 //!
-//! A thread of this process sends the process SIGURG, which it ignores, with an error number that is
-//! the tracer's own and a code that is the word. The kernel throws the signal away at once, yet its
-//! tracepoint `signal_generate` shows it with both (`rt_sigqueueinfo(2)`, include/trace/events/signal.h),
-//! so that the program knows before the system call returns: no message has to wait for bpftrace.
+//! A thread of this process sends the process SIGURG, which the process ignores. The signal's error number identifies
+//! the tracer, and its code is the message. The kernel discards the signal at once, but its tracepoint
+//! `signal_generate` shows both numbers (rt_sigqueueinfo(2), include/trace/events/signal.h). So the program has the
+//! message before the system call returns, without waiting for bpftrace.
 
 use std::io;
 
 /// Asks whether all probes are attached.
 pub(super) const PING: i32 = -101;
-/// From now on requests count.
+/// Starts counting requests.
 pub(super) const BEGIN: i32 = -102;
-/// From now on they do not, and what was counted is printed.
+/// Stops counting, and prints what was counted.
 pub(super) const END: i32 = -103;
 
-/// The head of the kernel's `siginfo_t` (include/uapi/asm-generic/siginfo.h), as long as all of it.
+/// Beginning of the kernel's `siginfo_t` (include/uapi/asm-generic/siginfo.h), padded to its full size.
 #[repr(C, align(8))]
 struct SigInfo {
     signal: i32,
@@ -23,14 +23,14 @@ struct SigInfo {
     rest: [i32; 29],
 }
 
-/// Sends a word under a tracer's number.
+/// Sends a message with a tracer's number.
 ///
 /// # Errors
-/// Where the kernel, or a sandbox, forbids the call.
+/// Fails if the kernel or a sandbox forbids the call.
 pub(super) fn send(number: i32, word: i32) -> io::Result<()> {
     let info = SigInfo { signal: libc::SIGURG, error: number, code: word, rest: [0; 29] };
-    // SAFETY: the kernel reads 128 bytes of `info`, which are all initialized; a process may queue
-    // itself any signal with a code below zero.
+    // SAFETY: the kernel reads 128 bytes of `info`, which are all initialized. A process may queue itself any signal
+    // with a negative code.
     let done = unsafe {
         libc::syscall(
             libc::SYS_rt_sigqueueinfo,

@@ -1,11 +1,9 @@
-//! What the block layer sees of a load, through bpftrace and the kernel's block tracepoints
-//! (include/trace/events/block.h: `block_rq_issue`, a request is given to the driver, and
-//! `block_rq_complete`).
+//! Traces a workload in the block layer, through bpftrace and the kernel's block tracepoints
+//! (include/trace/events/block.h): `block_rq_issue`, when a request is given to the driver, and `block_rq_complete`.
 //!
-//! One bpftrace runs beside the load from before the first window to the end. It counts within the
-//! kernel and only while a window is open; both ends are told to it by system calls of the measuring
-//! thread (`mark.rs`), right beside those of the load's window. A request that was begun
-//! before a window and completes in it counts, as an I/O does.
+//! One bpftrace process runs from before the first window to the end. It counts in the kernel, and only during a
+//! window. The measuring thread signals both ends of a window by system calls (`mark.rs`), right next to those of the
+//! workload's window. A request that was issued before a window and completes in it is counted, as for I/Os.
 
 mod devices;
 mod error;
@@ -26,32 +24,31 @@ use program::{FIRST, LAST, OVER, program};
 use said::{Maps, Said};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Compiling and attaching takes a second, and several on a busy machine.
+/// Compiling and attaching takes a second, or several on a busy machine.
 const PATIENCE_TO_START: Duration = Duration::from_secs(20);
-/// Time between two questions whether it has started.
+/// Interval between checks that it has started.
 const PING_EVERY: Duration = Duration::from_millis(50);
-/// Maps of thousands of entries are printed in milliseconds.
+/// Maps with thousands of entries are printed within milliseconds.
 const PATIENCE_TO_PRINT: Duration = Duration::from_secs(10);
-/// Where the kernel shows its tracepoints: one of these.
+/// Directories with the kernel's tracepoints. One of them must exist.
 const TRACEFS: [&str; 2] = ["sys/kernel/tracing/events", "sys/kernel/debug/tracing/events"];
 
-/// Traces the devices under a target. Ends with the value.
+/// Traces the devices under a target until it is dropped.
 #[derive(Debug)]
 pub struct Tracer {
     bpftrace: Bpftrace,
     devices: Vec<TracedDevice>,
-    /// What tells its words from those of others.
+    /// Identifies this tracer's messages.
     number: i32,
     begin: Instant,
 }
 
 impl Tracer {
-    /// Starts tracing the devices of a tree. Returns when all probes are attached, after a second or
-    /// so, or when `stop` says so, which is asked several times a second. The thread that calls this has
-    /// to live as long as the tracer.
+    /// Starts tracing the devices of a tree. Returns when all probes are attached, after about a second, or when `stop`
+    /// returns true, which is checked several times per second. The calling thread must live as long as the tracer.
     ///
     /// # Errors
-    /// Where the devices have no requests, or bpftrace is missing, may not trace or does not answer.
+    /// Fails if the devices have no request queue, or bpftrace is missing, may not trace or does not answer.
     pub fn start(tree: &DeviceTree, stop: &dyn Fn() -> bool) -> Result<Self, TraceError> {
         let roots = Roots::real();
         let devices = devices::traced(tree, &roots)?;
@@ -85,19 +82,19 @@ impl Tracer {
         mark::send(self.number, word).map_err(TraceError::Mark)
     }
 
-    /// Begins a window. Takes a system call.
+    /// Begins a window, with one system call.
     ///
     /// # Errors
-    /// Where the kernel forbids it.
+    /// Fails if the kernel forbids the call.
     pub fn begin(&mut self) -> Result<(), TraceError> {
         self.begin = Instant::now();
         self.tell(mark::BEGIN)
     }
 
-    /// Ends the window, and returns what was seen in it after some milliseconds.
+    /// Ends the window and returns its contents after a few milliseconds.
     ///
     /// # Errors
-    /// Where bpftrace has ended or does not answer.
+    /// Fails if bpftrace has ended or does not answer.
     pub fn end(&mut self) -> Result<BlockTrace, TraceError> {
         self.tell(mark::END)?;
         let seconds = self.begin.elapsed().as_secs_f64();
@@ -118,18 +115,18 @@ impl Tracer {
     }
 }
 
-/// Fails where the tracepoints are certainly not there; who may not look learns it from bpftrace.
+/// Fails if the tracepoints are definitely missing. Without permission to check, bpftrace reports the error.
 fn check_tracefs(roots: &Roots) -> Result<(), TraceError> {
     let missing = |place: &&str| matches!(roots.path(place).try_exists(), Ok(false));
     if TRACEFS.iter().all(missing) { Err(TraceError::NoTracefs) } else { Ok(()) }
 }
 
-/// A number that no other tracer of the machine has: processes in other containers may have the
-/// number of this one, and start in the same second.
+/// Returns a number that no other tracer on the machine has. Processes in other containers may have the same PID and
+/// start in the same second.
 fn own_number() -> i32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mixed = (now.subsec_nanos() ^ std::process::id().rotate_left(16)) & 0x3fff_ffff;
-    // Small numbers are errors' own.
+    // Small numbers are real error numbers.
     mixed as i32 | 0x4000_0000
 }
 

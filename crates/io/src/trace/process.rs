@@ -1,4 +1,4 @@
-//! bpftrace as a child process.
+//! Runs bpftrace as a child process.
 
 use super::TraceError;
 use super::said::Said;
@@ -11,16 +11,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Entries of a map: times have 4352 buckets for each of three kinds, and as many requests may be
-/// under way as deep queues have room for. The second name is that of newer versions.
+/// Maximum number of entries in a map. Times have 4352 buckets for each of three kinds, and deep queues may hold many
+/// outstanding requests. Newer versions of bpftrace use the second variable.
 const MAP_KEYS: &str = "16384";
 const MAP_KEYS_VARIABLES: [&str; 2] = ["BPFTRACE_MAP_KEYS_MAX", "BPFTRACE_MAX_MAP_KEYS"];
-/// Lines that wait to be heard; who says more has to wait.
+/// Number of unread lines that are buffered. bpftrace blocks beyond it.
 const MOST_UNHEARD: usize = 256;
-/// It complains of this wherever the limit may not be raised, and works all the same.
+/// Part of a warning about a limit that may not be raised. bpftrace works regardless.
 const HARMLESS: &str = "RLIMIT_MEMLOCK";
 
-/// A running bpftrace. Dropping it kills and reaps it, and the kernel takes its probes away with it.
+/// A running bpftrace. Dropping it kills and reaps the process, and the kernel then removes its probes.
 #[derive(Debug)]
 pub(super) struct Bpftrace {
     child: Child,
@@ -31,10 +31,10 @@ pub(super) struct Bpftrace {
 }
 
 impl Bpftrace {
-    /// Starts it on a program.
+    /// Starts bpftrace with a program.
     ///
     /// # Errors
-    /// Where it does not start.
+    /// Fails if it cannot be started.
     pub(super) fn start(program: &str) -> Result<Self, TraceError> {
         let mut command = Command::new("bpftrace");
         command
@@ -67,10 +67,10 @@ impl Bpftrace {
         Ok(())
     }
 
-    /// What it says next, waiting for it at most so long; `None` where it says nothing.
+    /// Waits for its next output, for at most `patience`; `None` if there is none.
     ///
     /// # Errors
-    /// Where it has ended.
+    /// Fails if it has ended.
     fn next(&mut self, patience: Duration) -> Result<Option<Said>, TraceError> {
         match self.said.recv_timeout(patience) {
             Ok(said) => Ok(Some(said)),
@@ -82,17 +82,17 @@ impl Bpftrace {
         }
     }
 
-    /// Hands out what it says until `is_last`, for so long at most.
+    /// Passes its output to `is_last` until that returns true, for at most `patience`.
     ///
     /// # Errors
-    /// Where it has ended, or time is over.
+    /// Fails if it has ended or time is up.
     pub(super) fn until(
         &mut self,
         patience: Duration,
         mut is_last: impl FnMut(Said) -> bool,
     ) -> Result<(), TraceError> {
         let begin = Instant::now();
-        // Who never stops talking does not answer either.
+        // Endless output without the expected answer also times out.
         while begin.elapsed() < patience {
             let Some(said) = self.next(patience.saturating_sub(begin.elapsed()))? else { break };
             if is_last(said) {
@@ -102,12 +102,12 @@ impl Bpftrace {
         Err(self.silent(patience))
     }
 
-    /// That it did not answer.
+    /// Returns the error that it did not answer.
     pub(super) fn silent(&self, patience: Duration) -> TraceError {
         TraceError::Silent { seconds: patience.as_secs(), said: self.complaint() }
     }
 
-    /// Its first words of what is wrong; of what stands in the program it shows more below.
+    /// Returns its first error message. For an error in the program, the excerpt that follows is left out.
     fn complaint(&self) -> String {
         let complaints = self.complaints.all();
         let serious = complaints.into_iter().find(|line| !line.contains(HARMLESS));
@@ -120,13 +120,14 @@ impl Bpftrace {
             return;
         }
         self.ended = true;
-        // It leads a group of its own. Both fail only where it was reaped, which nobody else does.
+        // It leads a process group of its own. Both calls fail only if it has been reaped, which only this function
+        // does.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
-        // What it said last is thrown away, so that the reader comes to an end.
+        // Discards its last output, so that the reader can end.
         while self.said.recv().is_ok() {}
         for reader in self.readers.drain(..) {
-            // A reader that panicked has nothing more to say.
+            // Nothing can be done about a reader that panicked.
             let _ = reader.join();
         }
     }
@@ -141,7 +142,7 @@ impl Drop for Bpftrace {
 fn read_json(output: Option<impl Read>, said: &SyncSender<Said>, noise: &Complaints) {
     let Some(output) = output else { return };
     each_line(output, |line| match Said::of(line) {
-        // Where nobody listens any more the rest is still read.
+        // After the receiver is dropped, the rest is still read.
         Some(words) => drop(said.send(words)),
         None => noise.note(line),
     });

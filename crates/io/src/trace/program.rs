@@ -1,48 +1,46 @@
 //! The program that bpftrace runs in the kernel.
 //!
-//! All is counted there, and printed at the end of a window: no event leaves the kernel. Maps that
-//! many processors write are `count`, `sum` and `max`, which bpftrace keeps apart for each processor.
-//! Minima are kept as maxima of [`FROM`] less the value, since older versions of bpftrace know minima
-//! of 32 bits only.
+//! It counts everything in the kernel and prints it at the end of a window; no event leaves the kernel. Maps that many
+//! processors write to are of type `count`, `sum` or `max`, which bpftrace keeps per processor. A minimum is stored as
+//! a maximum of [`FROM`] minus the value, because older versions of bpftrace only support 32-bit minima.
 
 use super::devices::TracedDevice;
 use super::mark::{BEGIN, END, PING};
 use iogauge_model::histogram::PRECISION_BITS;
 
-/// What minima are kept below.
+/// Constant from which minima are subtracted.
 pub(super) const FROM: u64 = 1 << 62;
-/// What the program says when its first and its last probe are attached: they are attached in order
-/// of the text or against it, so that with both all of them are.
+/// Printed by the first and the last probe. Probes are attached in the order of the text or in reverse, so after both
+/// messages all of them are attached.
 pub(super) const FIRST: &str = "iogauge first";
 pub(super) const LAST: &str = "iogauge last";
-/// What it says when all of a window is printed.
+/// Printed after all maps of a window.
 pub(super) const OVER: &str = "iogauge over";
 
-/// Kinds of requests, by their number in the program.
+/// Kinds of requests, as numbered in the program.
 pub(super) const READ: u64 = 0;
 pub(super) const WRITE: u64 = 1;
 pub(super) const FLUSH: u64 = 2;
 
-/// Requests by kind and bucket of their time, as `iogauge_model::histogram` has it.
+/// Requests by kind and time bucket, with the buckets of `iogauge_model::histogram`.
 pub(super) const TIMES: &str = "@times";
-/// Nanoseconds by kind: their sum, the largest, and [`FROM`] less the smallest.
+/// Nanoseconds by kind: sum, maximum, and [`FROM`] minus the minimum.
 pub(super) const TIME_SUM: &str = "@time_sum";
 pub(super) const TIME_MAX: &str = "@time_max";
 pub(super) const TIME_MIN: &str = "@time_min";
-/// Requests by kind and sectors.
+/// Requests by kind and number of sectors.
 pub(super) const SIZES: &str = "@sizes";
-/// Requests whose begin was not seen.
+/// Requests whose issue was not seen.
 pub(super) const UNMATCHED: &str = "@unmatched";
-/// By device: [`FROM`] less the first sector touched, and the one behind the last.
+/// By device: [`FROM`] minus the first sector touched, and the sector after the last one.
 pub(super) const FIRST_SECTOR: &str = "@first_sector";
 pub(super) const END_SECTOR: &str = "@end_sector";
-/// By device: requests that another preceded, those that began where it ended, and the sectors between
-/// them all.
+/// By device: requests with a predecessor, those that began where it ended, and the sum of the distances in sectors.
 pub(super) const FOLLOWED: &str = "@followed";
 pub(super) const SEQUENTIAL: &str = "@sequential";
 pub(super) const JUMPED: &str = "@jumped";
 
-/// Everything that is printed and forgotten at the end of a window.
+/// Maps that are printed and cleared at the end of a window.
 const PRINTED: [&str; 11] = [
     TIMES,
     TIME_SUM,
@@ -57,8 +55,8 @@ const PRINTED: [&str; 11] = [
     JUMPED,
 ];
 
-/// The kind of a request by its letters (`blk_fill_rwbs`, kernel/trace/blktrace.c): an F in front says
-/// that the cache is flushed before, so that FW is a write and FF nothing but a flush.
+/// Determines the kind of a request from its letters (`blk_fill_rwbs`, kernel/trace/blktrace.c). A leading F means that
+/// the cache is flushed first, so FW is a write and FF only a flush.
 const KIND: &str = r#"
   $kind = 3;
   if (strncmp(args->rwbs, "R", 1) == 0) { $kind = 0; }
@@ -67,9 +65,9 @@ const KIND: &str = r#"
   $at = (uint64)args->sector;
   if ($kind == 2) { $at = (uint64)0; }"#;
 
-/// A request is given to the driver. It is known again by device, first sector and kind. Of two that are
-/// alike and under way at once the later begin stands, and the one that completes last has none: no entry
-/// outlives the next request of its place, whatever processors do at once.
+/// Handles a request that is given to the driver. It is identified by device, first sector and kind. If two outstanding
+/// requests are identical, the later start replaces the earlier one, and the request that completes last has none. No
+/// entry outlives the next request with the same identity, whatever processors do concurrently.
 const ISSUE: &str = r"
   if ($kind < 3) { @begun[args->dev, $at, $kind] = nsecs; }
   if ($kind < 2 && args->nr_sector > 0) {
@@ -88,8 +86,7 @@ const ISSUE: &str = r"
     }
   }";
 
-/// A request completes. One that flushes before or after its data completes a second time, without
-/// any.
+/// Handles a completed request. A request that flushes before or after its data completes a second time, without data.
 const COMPLETE: &str = r"
   if ($kind == 2 || ($kind < 2 && args->nr_sector > 0)) {
     $begun = @begun[args->dev, $at, $kind];
@@ -114,7 +111,7 @@ const COMPLETE: &str = r"
     }
   }";
 
-/// The program for some devices, which counts between marks of a number.
+/// Returns the program for some devices. It counts between the marks of tracer `number`.
 pub(super) fn program(devices: &[TracedDevice], number: i32) -> String {
     let wanted: Vec<String> =
         devices.iter().map(|device| format!("args->dev == {}", device.kernel_number())).collect();
@@ -135,7 +132,7 @@ pub(super) fn program(devices: &[TracedDevice], number: i32) -> String {
         mark(PING, &say(FIRST)),
         probe("block_rq_issue", ISSUE),
         probe("block_rq_complete", &COMPLETE.replace("PRECISION", &PRECISION_BITS.to_string())),
-        // A window that a pause spoilt has no end.
+        // A window spoilt by a pause has no end, so maps are also cleared at the start.
         mark(BEGIN, &format!("{cleared}@counts = 1;")),
         mark(END, &format!("@counts = 0; {printed}{cleared}{}", say(OVER))),
         mark(PING, &say(LAST)),
@@ -157,7 +154,7 @@ mod tests {
         assert_eq!(text.matches("args->errno == 42").count(), 4);
         assert!(text.contains(&format!("max({FROM} - $at)")) && !text.contains("PRECISION"));
         for map in PRINTED {
-            // Written once at least, printed and cleared.
+            // Written at least once, printed and cleared.
             assert!(text.matches(map).count() >= 3, "{map}");
         }
     }

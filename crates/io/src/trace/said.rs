@@ -1,4 +1,4 @@
-//! What bpftrace says, line by line, and what becomes of it.
+//! Parses the output of bpftrace and evaluates it.
 
 use super::program::{
     END_SECTOR, FIRST_SECTOR, FLUSH, FOLLOWED, FROM, JUMPED, READ, SEQUENTIAL, SIZES, TIME_MAX,
@@ -9,26 +9,25 @@ use iogauge_model::result::{BlockTrace, RequestSize, TracedDevice, TracedRequest
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// More requests in one place are none that a machine has counted.
+/// A larger number of requests in one place cannot be genuine.
 const MOST: u64 = 1 << 44;
 
-/// A line of bpftrace's JSON (bpftrace(8), `-f json`).
+/// A line of bpftrace's JSON output (bpftrace(8), `-f json`).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
-    /// Words of the program.
+    /// A message of the program.
     Words(String),
-    /// A map, by the name it has in the program.
+    /// A map, with its name in the program.
     Map(String, Map),
-    /// Anything else that is JSON.
+    /// Any other JSON.
     Other,
 }
 
-/// The numbers of a map by their keys, of which there are two at most; 0 stands for one that is not
-/// there.
+/// Values of a map by their keys. A map has at most two keys; a missing one is 0.
 pub(super) type Map = HashMap<[u64; 2], u64>;
 
 impl Said {
-    /// Reads a line; `None` where it is no JSON.
+    /// Parses a line; `None` if it is not JSON.
     pub(super) fn of(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let data = &value["data"];
@@ -71,7 +70,7 @@ impl Maps {
         self.0.get(map)?.get(&key).copied()
     }
 
-    /// The counts of a kind, by the second key.
+    /// Returns the counts of a kind, by the second key.
     fn counts(&self, map: &str, kind: u64) -> impl Iterator<Item = (u64, u64)> {
         let entries = self.0.get(map).into_iter().flatten();
         entries
@@ -79,7 +78,7 @@ impl Maps {
             .map(|([_, second], count)| (*second, *count))
     }
 
-    /// What a window of so many seconds was, on devices with these numbers and names.
+    /// Evaluates a window of `seconds` on devices with these numbers and names.
     pub(super) fn trace(&self, seconds: f64, devices: &[(u64, &str)]) -> BlockTrace {
         BlockTrace {
             seconds,
@@ -119,8 +118,8 @@ impl Maps {
     }
 }
 
-/// What becomes of lines that bpftrace may have said in a window of a second on one device, as a test
-/// of the reading: nothing that is said makes it fail.
+/// Evaluates lines of bpftrace as a window of one second on one device. Used to test that no input makes the parser
+/// fail.
 #[must_use]
 pub fn trace_of_lines(lines: &str, device_number: u64) -> BlockTrace {
     let mut maps = Maps::default();
@@ -137,7 +136,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// bpftrace 0.17 on a loop device: 3 reads and 2 flushes.
+    /// Output of bpftrace 0.17 on a loop device: 3 reads and 2 flushes.
     const RECORDED: &str = r#"{"type": "attached_probes", "data": {"probes": 7}}
 {"type": "printf", "data": "iogauge first\n"}
 {"type": "map", "data": {"@times": {"0,1121": 1, "0,756": 2, "2,9999": 2}}}

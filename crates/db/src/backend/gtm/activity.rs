@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two checks for rounds, which is the precision of their times.
+/// Interval between checks for rounds, which is the precision of their times.
 const LOOK: Duration = Duration::from_millis(25);
-/// Longest wait for simple answers of the keeper.
+/// Maximum wait for simple answers of the keeper.
 const ANSWER: Duration = Duration::from_secs(5);
-/// Time between two removals of earlier journals: a journal file is 256 MiB.
+/// Number of checks between two removals of earlier journals. A journal file is 256 MiB.
 const LOOKS_PER_PRUNE: u32 = 40;
 
 /// A run on a database.
@@ -32,7 +32,7 @@ pub struct GtmActivity {
     workers: Mutex<Vec<Arc<Mutex<Process>>>>,
     watch: Arc<ActivityWatch>,
     watcher: Option<JoinHandle<()>>,
-    /// Held until every process of this run has left.
+    /// Held until every process of this run has ended.
     _held: Lock,
 }
 
@@ -63,7 +63,7 @@ impl GtmActivity {
     /// Opens a consistent database whose lock is held.
     ///
     /// # Errors
-    /// Errors of GT.M.
+    /// Returns errors of GT.M.
     pub fn begin(gtm: Gtm, held: Lock) -> Result<Self, DbError> {
         let folder = gtm.directory.there()?;
         files::apply(&gtm.tools, &folder, &gtm.settings)?;
@@ -160,13 +160,14 @@ impl Activity for GtmActivity {
     }
 }
 
-/// Offset of the first block of a data file and number of used blocks, from the keeper's answer: the
-/// unit of 512 bytes in which the first block begins, from 1; bytes of a block; blocks; free blocks.
+/// Returns the offset of a data file's first block and the number of used blocks, from the keeper's answer. The answer
+/// contains the position of the first block in units of 512 bytes, counted from 1; the block size in bytes; the number
+/// of blocks; and the number of free blocks.
 pub fn used_blocks(answer: &str) -> Option<(u64, u64)> {
     let numbers: Vec<u64> =
         answer.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let [start, BLOCK_BYTES, all, free] = numbers[..] else { return None };
-    // Free blocks are the last ones, because nothing is ever removed, and may never have been written.
+    // The free blocks are the last ones, because nothing is ever removed. They may never have been written.
     Some((start.checked_sub(1)?.checked_mul(512)?, all.checked_sub(free)?))
 }
 

@@ -1,14 +1,13 @@
-//! The format of `mupip load -format=binary`: records in blocks as they are in the tree, which load
-//! several times faster than text.
+//! The format of `mupip load -format=binary`: records in blocks as in the tree, which load several times faster than
+//! text.
 //!
-//! A file consists of a head (two parts, each preceded by its length in two bytes) and blocks (each
-//! preceded by its length in two bytes). A block consists of records: their length, and the number of
-//! key bytes shared with the previous record, in two bytes each; the rest of the key; the value.
-//! Numbers are little-endian.
+//! A file consists of a head (two parts) and blocks. Each part and each block is preceded by its length in two bytes. A
+//! block consists of records: the record length and the number of key bytes shared with the previous record, in two
+//! bytes each; the rest of the key; the value. Numbers are little-endian.
 
 use crate::error::DbError;
 
-/// Largest content of a block, in bytes.
+/// Maximum content of a block, in bytes.
 const BLOCK_BYTES: usize = 8150;
 /// Size of a record's head, in bytes.
 const RECORD_HEAD: usize = 4;
@@ -24,7 +23,7 @@ pub struct Extract {
 }
 
 impl Extract {
-    /// For a global of this name.
+    /// Creates an empty extract for a global with this name.
     pub fn new(name: &str) -> Self {
         let mut bytes = name.as_bytes().to_vec();
         bytes.push(0);
@@ -32,7 +31,7 @@ impl Extract {
         Self { name: bytes, done, block, key: Vec::new(), last_key: Vec::new() }
     }
 
-    /// Adds a record, in ascending order of subscripts.
+    /// Adds a record. Subscripts must be in ascending order.
     pub fn push(&mut self, subscript: u64, value: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(&self.name);
@@ -64,14 +63,14 @@ impl Extract {
         }
     }
 
-    /// Complete blocks that were not taken yet.
+    /// Returns the complete blocks, which the caller may take.
     pub fn done(&mut self) -> &mut Vec<u8> {
         &mut self.done
     }
 }
 
-/// A whole number as a subscript of a key: the exponent, and two digits in each byte, plus one so that
-/// no byte is zero. Trailing zeros are left out.
+/// Appends a whole number as a subscript of a key: the exponent, then two digits per byte, plus one so that no byte is
+/// zero. Trailing zeros are omitted.
 fn number(value: u64, key: &mut Vec<u8>) {
     let mut digits = [0u8; 22];
     let mut count = 0;
@@ -93,14 +92,14 @@ fn number(value: u64, key: &mut Vec<u8>) {
     }
 }
 
-/// Records of the sample, by which [`head`] checks the format.
+/// Records of the sample that [`head`] uses to check the format.
 pub const SAMPLE: [(u64, &str); 5] =
     [(1, "a"), (12, "bc"), (100, ""), (100_001, "d"), (1_234_567_890, "e")];
 
-/// The head of an extract of [`SAMPLE`] written by GT.M. The rest must equal what this module writes.
+/// Returns the head of an extract of [`SAMPLE`] written by GT.M. The rest must equal what this module writes.
 ///
 /// # Errors
-/// If this GT.M writes another format.
+/// Fails if this GT.M writes another format.
 pub fn head(sample: &[u8], name: &str) -> Result<Vec<u8>, DbError> {
     let mut at = 0;
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! The files of a database: their creation, recovery after a crash, and limits of their sizes.
+//! The files of a database: their creation, recovery after a crash, and limits on their sizes.
 
 use super::settings::Settings;
 use super::tools::Tools;
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub const DIRECTORY: &str = "mumps.gld";
 /// The data file.
 pub const DATA: &str = "mumps.dat";
-/// The journal; earlier ones have a time as suffix.
+/// The journal. Earlier journals have a time as suffix.
 pub const JOURNAL: &str = "mumps.mjl";
 /// Directory of iogauge's routines and their compiled objects.
 pub const ROUTINES: &str = "r";
@@ -33,19 +33,18 @@ const SOURCES: [(&str, &str); 3] = [
     ("RanWorker", include_str!("routines/RanWorker.m")),
 ];
 
-/// Largest size of iogauge's routines and notes, in bytes.
+/// Maximum size of iogauge's routines and notes, in bytes.
 const MOST_ROUTINE_BYTES: u64 = 1 << 20;
 const MOST_NOTE_BYTES: u64 = 4096;
-/// Size of a journal file at which the next one begins, and the size by which it grows, in units of 512
-/// bytes.
+/// Size at which a journal file is followed by the next one, and the size by which it grows, in units of 512 bytes.
 const JOURNAL_LIMIT: u64 = 524_288;
 const JOURNAL_STEP: u64 = 32_768;
-/// Shortest time that an earlier journal is kept.
+/// Minimum time for which an earlier journal is kept.
 const JOURNAL_KEPT: Duration = Duration::from_secs(5);
 /// Blocks by which the data file grows.
 const EXTENSION: u64 = 2_500;
 
-/// True for names in the folder that only iogauge and GT.M create.
+/// Returns true for names in the folder that only iogauge and GT.M create.
 pub fn is_ours(name: &str) -> bool {
     [DIRECTORY, DATA, JOURNAL, LOADING, LOADING_PARTIAL, UNJOURNALED, SAMPLE, RECOVERY]
         .contains(&name)
@@ -55,8 +54,8 @@ pub fn is_ours(name: &str) -> bool {
         || is_of_recovery(name)
 }
 
-/// True for files into which a recovery writes parts of transactions that never committed, and for
-/// journals that it sets aside. GT.M renames existing ones with a time as suffix.
+/// Returns true for files into which a recovery writes parts of transactions that never committed, and for journals
+/// that it sets aside. GT.M renames existing ones with a time as suffix.
 fn is_of_recovery(name: &str) -> bool {
     let begins = |begin: &str| name.strip_prefix(begin).is_some_and(is_time);
     ["mumps.broken", "mumps.lost"].into_iter().any(begins)
@@ -66,16 +65,16 @@ fn is_of_recovery(name: &str) -> bool {
             .any(is_time)
 }
 
-/// True for the suffix that GT.M gives to earlier files, and for no suffix: a time, with another number
-/// for the second file of one second.
+/// Returns true for the suffix that GT.M gives to earlier files, and for no suffix. The suffix is a time, followed by
+/// another number for the second file of one second.
 fn is_time(rest: &str) -> bool {
     rest.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }
 
-/// Removes the routines and their compiled objects. A folder with other contents stays.
+/// Removes the routines and their compiled objects. A folder with other contents is kept.
 ///
 /// # Errors
-/// If one cannot be removed.
+/// Fails if one cannot be removed.
 pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
     let FolderEntry::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
     for (name, _) in SOURCES {
@@ -91,16 +90,16 @@ pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
 fn forget_unfinished(folder: &Folder) {
     let names = folder.names().unwrap_or_default();
     for name in names.iter().filter(|name| is_of_recovery(name)) {
-        // A file that stays is removed the next time, or with the database.
+        // A file that cannot be removed now is removed by the next recovery, or with the database.
         let _ = remove(folder, name);
     }
 }
 
-/// Writes missing or changed routines and compiles them, because processes that start together would
-/// compile them at the same time.
+/// Writes missing or changed routines and compiles them. Otherwise processes that start together would compile them at
+/// the same time.
 ///
 /// # Errors
-/// Where they cannot be written.
+/// Fails if they cannot be written.
 pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let place = folder.subfolder(ROUTINES)?;
     for (name, text) in SOURCES {
@@ -111,7 +110,7 @@ pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
         {
             continue;
         }
-        // GT.M writes its object through a link.
+        // Removed first, because GT.M would write its object through a symbolic link.
         remove(&place, &object)?;
         if !matches!(place.find(&object)?, FolderEntry::Nothing) {
             return Err(place.foreign(&object));
@@ -144,7 +143,7 @@ pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbE
 /// Recovers the database after a crash. Cheap if there is nothing to do.
 ///
 /// # Errors
-/// [`DbError::Busy`] if a process has the database open or is about to close it; if recovery fails.
+/// Returns [`DbError::Busy`] if a process has the database open or is about to close it. Also fails if recovery fails.
 pub fn recover(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let lock = folder.open_or_create(RECOVERY)?;
     lock.lock().map_err(|error| fault(&folder.path().join(RECOVERY), &error))?;
@@ -165,7 +164,8 @@ pub fn recover(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     done
 }
 
-/// A global is loaded without a journal. If the machine stops meanwhile, blocks may be damaged.
+/// Checks the blocks if the machine stopped while a global was being loaded: loading uses no journal, so blocks may be
+/// damaged.
 fn check_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let boot = folder.read(LOADING, MOST_NOTE_BYTES)?;
     if boot.is_none_or(|boot| boot == boot_id().as_bytes()) {
@@ -180,25 +180,24 @@ fn check_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     note_load(folder)
 }
 
-/// Records that a global is created, with the boot identifier.
+/// Records that a global is being created, with the boot identifier.
 fn note_load(folder: &Folder) -> Result<(), DbError> {
     folder.replace(LOADING, LOADING_PARTIAL, boot_id().as_bytes(), false).map(drop)
 }
 
-/// True if a load was interrupted and its remains were not removed yet.
+/// Returns true if a load was interrupted and its remains have not been removed yet.
 pub fn was_cut_short(folder: &Folder) -> bool {
     matches!(folder.find(LOADING), Ok(FolderEntry::File(_)))
 }
 
-/// Removes the shared memory of killed processes. They may have held locks in it for which a recovery
-/// would wait a minute. Everything acknowledged is in the journal, which is sufficient, as after a
-/// crash of the machine.
+/// Removes the shared memory of killed processes. They may have held locks in it, for which a recovery would wait a
+/// minute. The journal contains everything acknowledged and is sufficient, as after a crash of the machine.
 fn forget_memory(tools: &Tools) {
     let Ok(said) = tools.run("mupip", &["ftok", DATA], "") else { return };
     let line = said.lines().find(|line| line.trim_start().starts_with(DATA)).unwrap_or_default();
     let id = line.split("::").nth(2).and_then(|part| part.split_whitespace().next());
     let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    // Columns: key, id, permissions, bytes, creator, last process, processes that are attached.
+    // Columns: key, ID, permissions, bytes, creator, last process, number of attached processes.
     let orphan = |line: &str| {
         let mut columns = line.split_whitespace().skip(1);
         columns.next() == id && columns.nth(4) == Some("0")
@@ -212,12 +211,12 @@ fn forget_memory(tools: &Tools) {
 /// Releases the shared memory of a database that is about to be removed.
 ///
 /// # Errors
-/// [`DbError::Busy`] if processes have it open.
+/// Returns [`DbError::Busy`] if processes have it open.
 pub fn forget(tools: &Tools) -> Result<(), DbError> {
     forget_memory(tools);
     match tools.run("mupip", &["rundown", "-region", "DEFAULT", "-override"], "") {
         Err(DbError::Busy(reason)) => Err(DbError::Busy(reason)),
-        // A file that GT.M does not recognise has none.
+        // A file that GT.M does not recognise has no shared memory.
         _ => Ok(()),
     }
 }
@@ -225,7 +224,7 @@ pub fn forget(tools: &Tools) -> Result<(), DbError> {
 /// Applies settings to a database that no process has open, and starts a new journal.
 ///
 /// # Errors
-/// [`DbError::Busy`] if a process has it open.
+/// Returns [`DbError::Busy`] if a process has it open.
 pub fn apply(tools: &Tools, folder: &Folder, settings: &Settings) -> Result<(), DbError> {
     let buffers = format!("-global_buffers={}", settings.buffers);
     let asyncio = if settings.asyncio { "-asyncio" } else { "-noasyncio" };
@@ -250,11 +249,11 @@ pub fn begin_journal(tools: &Tools, folder: &Folder, settings: &Settings) -> Res
     Ok(())
 }
 
-/// Starts a bulk load. Journaling is disabled until [`begin_journal`], which every run calls: otherwise
-/// the data would be written twice. True if an earlier load was interrupted.
+/// Starts a bulk load. Disables journaling until [`begin_journal`], which every run calls; otherwise the data would be
+/// written twice. Returns true if an earlier load was interrupted.
 ///
 /// # Errors
-/// [`DbError::Busy`] if a process has the database open.
+/// Returns [`DbError::Busy`] if a process has the database open.
 pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     let cut_short = was_cut_short(folder);
     note_load(folder)?;
@@ -265,26 +264,25 @@ pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     Ok(cut_short)
 }
 
-/// Ends a load, after its data is on the device.
+/// Waits until the data of a load is on the device, and ends the load.
 ///
 /// # Errors
-/// If it cannot be written there.
+/// Fails if the data cannot be written.
 pub fn end_load(folder: &Folder) -> Result<(), DbError> {
     sync(folder)?;
     remove(folder, LOADING)
 }
 
-/// Waits until all of the data file is on the device, whichever process wrote it: GT.M leaves
-/// write-back to the system.
+/// Waits until the whole data file is on the device, whichever process wrote it. GT.M leaves write-back to the system.
 ///
 /// # Errors
-/// If it cannot be written there.
+/// Fails if it cannot be written.
 pub fn sync(folder: &Folder) -> Result<(), DbError> {
     let FolderEntry::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
     data.sync_all().map_err(|error| fault(&folder.path().join(DATA), &error))
 }
 
-/// Removes a regular file that may not be there.
+/// Removes a regular file, if it exists.
 fn remove(folder: &Folder, name: &str) -> Result<(), DbError> {
     match folder.find(name)? {
         FolderEntry::File(file) => folder.remove(name, &file).map(drop),
@@ -292,8 +290,8 @@ fn remove(folder: &Folder, name: &str) -> Result<(), DbError> {
     }
 }
 
-/// Frees space on a full disk while there is no journal: removing a global needs a block too. The
-/// journals belong to a closed database, and the next run starts a new one.
+/// Frees space on a full disk while there is no journal, because removing a global also needs a block. The journals
+/// belong to a closed database, and the next run starts a new one.
 ///
 /// # Errors
 /// Errors of GT.M.
@@ -304,8 +302,8 @@ pub fn make_room(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     tools.run("mupip", &["extend", "DEFAULT", "-blocks=64"], "").map(|_| ())
 }
 
-/// Removes earlier journals, except the last one and those of the last seconds. Each begins with an
-/// epoch, and a recovery goes back to one that is at least a second old.
+/// Removes earlier journals, except the last one and those of the last few seconds. Each journal begins with an epoch,
+/// and a recovery goes back to an epoch that is at least a second old.
 pub fn prune(folder: &Folder) {
     let age = |name: &String| {
         let Ok(FolderEntry::File(file)) = folder.find(name) else { return Duration::ZERO };
@@ -316,12 +314,12 @@ pub fn prune(folder: &Folder) {
     let mut earlier: Vec<_> = earlier.map(|name| (age(&name), name)).collect();
     earlier.sort();
     for (_, name) in earlier.iter().skip(1).filter(|(age, _)| *age > JOURNAL_KEPT) {
-        // Removal of a file that stays is tried again.
+        // The removal is tried again later if it fails.
         let _ = remove(folder, name);
     }
 }
 
-/// Total size of all journals, in bytes.
+/// Returns the total size of all journals, in bytes.
 pub fn journal_bytes(folder: &Folder) -> u64 {
     journals(folder).iter().map(|name| disk_bytes(&folder.path().join(name))).sum()
 }
@@ -333,7 +331,7 @@ fn journals(folder: &Folder) -> Vec<String> {
     names.into_iter().filter(is_journal).collect()
 }
 
-/// The boot identifier of the machine.
+/// Returns the boot identifier of the machine.
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }

@@ -17,16 +17,16 @@ use std::thread::JoinHandle;
 pub const RECORD_BYTES: usize = 8120;
 /// Length of a filler value, which fills a block with its key.
 pub const FILLER_BYTES: usize = 8100;
-/// The global that fills the blocks that no other global uses.
+/// The global that fills the blocks which no other global uses.
 pub const FILLER: &str = "RanFiller";
 /// Bytes written to the pipe at once.
 const PORTION: usize = 1 << 16;
-/// Largest size of a sample, in bytes.
+/// Maximum size of a sample, in bytes.
 const MOST_SAMPLE_BYTES: u64 = 1 << 20;
-/// Bytes kept of the load's messages.
+/// Maximum number of bytes of the load's messages that are kept.
 const MESSAGES: usize = 1 << 16;
 
-/// Writes an extract of a few records as this GT.M writes it, next to the database.
+/// Has GT.M write an extract of a few records in its own format, next to the database.
 ///
 /// # Errors
 /// Errors of GT.M.
@@ -53,7 +53,7 @@ pub struct RunningLoad {
 }
 
 impl RunningLoad {
-    /// Starts to load a global of this name.
+    /// Starts loading a global with this name.
     ///
     /// # Errors
     /// Errors of the system.
@@ -67,10 +67,10 @@ impl RunningLoad {
         command.stdout(writer.try_clone().map_err(system)?).stderr(writer);
         let child = command.spawn().map_err(system)?;
         if let Some(input) = &child.stdin {
-            // With the default of 64 KiB the load waits for each portion and takes 1.5 times as long.
+            // With the default of 64 KiB, the load waits for each portion and takes 1.5 times as long.
             widen(input);
         }
-        // The command holds a copy of the pipe's writing end, which must be closed.
+        // The command holds a copy of the pipe's write end, which must be closed.
         drop(command);
         let failed = Arc::new(AtomicBool::new(false));
         let flag = failed.clone();
@@ -81,7 +81,7 @@ impl RunningLoad {
         Ok(Self { tools, child, extract, messages, failed, records: 0 })
     }
 
-    /// Adds a record; true if a portion was written to the pipe.
+    /// Adds a record. Returns true if a portion was written to the pipe.
     ///
     /// # Errors
     /// Errors of GT.M.

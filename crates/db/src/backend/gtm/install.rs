@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The reason why GT.M cannot be used here; `None` if it can.
+/// Returns why GT.M cannot be used here; `None` if it can.
 pub fn absent() -> Option<String> {
     find().is_none().then(|| {
         "there is no GT.M on this machine; hint: install Debian's package fis-gtm, or gtm_dist naming \
@@ -11,7 +11,7 @@ pub fn absent() -> Option<String> {
     })
 }
 
-/// The directory that contains `mumps` and `mupip`: that of `gtm_dist`, or that of a package.
+/// Returns the directory that contains `mumps` and `mupip`: `gtm_dist`, or the directory of a package.
 pub fn find() -> Option<PathBuf> {
     let told = std::env::var_os("gtm_dist").map(PathBuf::from);
     let packaged = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
@@ -21,7 +21,7 @@ pub fn find() -> Option<PathBuf> {
         .chain(subfolders(Path::new("/opt")))
         .chain(subfolders(Path::new("/opt/fis-gtm")))
         .collect();
-    // The newest version.
+    // Prefers the newest version.
     places.sort();
     told.into_iter().chain(places.into_iter().rev()).find(|place| is_one(place))
 }

@@ -1,11 +1,10 @@
-//! GT.M: an M database whose globals are literally `^RanWriteGlobal1(n)`, updated by processes that run M
-//! routines.
+//! GT.M: an M database. Its globals are named `^RanWriteGlobal1(n)`, and processes that run M routines update them.
 //!
-//! The folder of a database contains one region: a global directory, a data file with blocks of 8 KiB
-//! and access method BG, a before-image journal, and the routines. Worker processes do complete
-//! transactions in M and receive only their number, so that M code is measured. They end when this
-//! process ends. The cache is shared memory of the processes that have the database open. It is removed
-//! with the last of them, so that each run starts with a cold cache.
+//! The folder of a database contains one region: a global directory, a data file with blocks of 8 KiB and access method
+//! BG, a before-image journal, and the routines. Worker processes execute complete transactions in M and only receive
+//! the number of transactions, so that M code is measured. They end when this process ends. The cache is shared memory
+//! of the processes that have the database open. It is removed with the last of them, so each run starts with a cold
+//! cache.
 
 mod activity;
 mod extract;
@@ -40,9 +39,9 @@ use tools::Tools;
 
 /// Name of the backend.
 const NAME: &str = "gtm";
-/// Bytes of a block.
+/// Size of a block in bytes.
 const BLOCK_BYTES: u64 = 8192;
-/// Share of index and bitmap blocks: one block in this many, and a fixed number.
+/// Index and bitmap blocks: one block in this many, plus a fixed number.
 const INDEX_SHARE: u64 = 200;
 const INDEX_LEAST: u64 = 8;
 
@@ -76,7 +75,7 @@ pub(crate) fn read_untrusted(line: &str) {
     let _ = extract::head(line.as_bytes(), fill::FILLER);
 }
 
-/// GT.M inserts the folder's path into commands and lists, where these characters would end it.
+/// Refuses a path with characters that would end it in GT.M's commands and lists.
 fn check_path(path: &Path) -> Result<(), DbError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let takes = |c: char| !c.is_control() && !"\"'`$*?,;=()[]{}<>|&\\".contains(c);
@@ -142,12 +141,12 @@ impl Gtm {
         self.walker("drop", &global.to_string())?.hear(|_| Ok(())).map(|_| ())
     }
 
-    /// Starts a process that walks a global.
+    /// Starts a process that runs an entry of the routine RanWalk.
     fn walker(&self, entry: &str, argument: &str) -> Result<Process, DbError> {
         Process::start(&self.tools, &format!("{entry}^RanWalk"), argument)
     }
 
-    /// The marker of an existing database, after recovery.
+    /// Recovers an existing database and returns its marker.
     fn ready(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
         let folder = &self.directory.there()?;
@@ -160,7 +159,7 @@ impl Gtm {
         }
     }
 
-    /// The same with the lock held: processes of a killed run end on their own.
+    /// Like [`Self::ready`], with the lock held. Waits for processes of a killed run, which end on their own.
     fn deserted(&self) -> Result<Marker, DbError> {
         let folder = &self.directory.there()?;
         folder.check_files(files::is_ours)?;
@@ -178,7 +177,7 @@ impl Gtm {
         )))
     }
 
-    /// Some settings, as the database reports them.
+    /// Returns some settings as the database reports them.
     fn own_settings(&self) -> Result<Vec<(String, String)>, DbError> {
         let said = self.tools.run("mupip", &["dumpfhead", "-region", "DEFAULT"], "")?;
         let fields = [
@@ -209,7 +208,7 @@ impl Database for Gtm {
             Ok(())
         });
         if made.is_err() {
-            // Files that cannot be removed now are removed by purge.
+            // Purge removes files that cannot be removed now.
             let _ = self.purge();
         }
         made
@@ -334,7 +333,7 @@ impl Database for Gtm {
         if self.directory.read()?.is_some() {
             let _held = self.directory.lock()?;
             let folder = &self.directory.there()?;
-            // GT.M opens files by name: a link would lead it to another database's memory.
+            // GT.M opens files by name. A symbolic link would lead it to another database's memory.
             if matches!(folder.find(files::DATA)?, FolderEntry::File(_))
                 && folder.check_files(files::is_ours).is_ok()
             {

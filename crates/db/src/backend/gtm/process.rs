@@ -13,21 +13,21 @@ use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Longest wait for a process to close the database; the last one writes everything that is not in the
-/// data file yet.
+/// Maximum wait for a process to close the database. The last process first writes everything that is not yet in the
+/// data file.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longest time that a process may be stopped, by a signal or a debugger.
+/// Maximum time for which a process may be stopped by a signal or a debugger.
 const STOPPED: Duration = Duration::from_secs(3);
-/// Time between two checks for stopped processes.
+/// Interval between checks for stopped processes.
 const LOOK: Duration = Duration::from_millis(250);
-/// Largest size of a string in M, and so of a line: 1 MiB.
+/// Maximum size of a line: that of a string in M, 1 MiB.
 const MOST_LINE_BYTES: usize = (1 << 20) + 16;
-/// Bytes kept of its error output.
+/// Maximum number of bytes of its error output that are kept.
 const MOST_LAST_BYTES: u64 = 64 << 10;
 
-/// The processes of one run. One that dies in the database may leave locks on which the others wait, so
-/// they are ended with it. The next process that opens the database recovers it from the journal.
+/// The processes of one run. A process that dies in the database may leave locks that the others wait for, so they are
+/// ended with it. The next process that opens the database recovers it from the journal.
 #[derive(Debug, Default)]
 pub struct Family(Mutex<Vec<Weak<Mutex<Child>>>>);
 
@@ -36,7 +36,7 @@ impl Family {
         hold(&self.0).push(Arc::downgrade(child));
     }
 
-    /// Ends all of them, including stopped ones.
+    /// Ends all processes, including stopped ones.
     pub fn end(&self) {
         for child in hold(&self.0).drain(..).filter_map(|child| child.upgrade()) {
             let _ = hold(&child).kill();
@@ -49,7 +49,7 @@ pub fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running process. It ends when its input is closed: with this value, or with iogauge's process.
+/// A running process. It ends when its input is closed, which happens when this value is dropped or iogauge ends.
 #[derive(Debug)]
 pub struct Process {
     tools: Tools,
@@ -62,7 +62,7 @@ pub struct Process {
 
 /// Why no line was read.
 enum NoLine {
-    /// The end of its output.
+    /// Its output has ended.
     Ended,
     /// It is stopped, or did not answer in time.
     Silent(&'static str),
@@ -74,7 +74,7 @@ impl Process {
     /// Starts an entry of a routine.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// Fails if it cannot be started.
     pub fn start(tools: &Tools, entry: &str, argument: &str) -> Result<Self, DbError> {
         Self::start_in(tools, &Arc::default(), entry, argument)
     }
@@ -82,7 +82,7 @@ impl Process {
     /// Starts an entry of a routine as one of a run's processes.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// Fails if it cannot be started.
     pub fn start_in(
         tools: &Tools,
         family: &Arc<Family>,
@@ -105,21 +105,21 @@ impl Process {
         Ok(Self { tools, child, family, input, output, line: String::new() })
     }
 
-    /// Writes a line to it.
+    /// Writes a line to the process.
     ///
     /// # Errors
-    /// [`DbError::Gone`] if it has ended, with its last error.
+    /// Returns [`DbError::Gone`] if it has ended, with its last error.
     pub fn tell(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), DbError> {
         let Some(input) = &mut self.input else { return Err(self.gone()) };
-        // One write, so that the process reads the complete line.
+        // A single write, so that the process reads the complete line.
         let text = format!("{line}\n");
         if input.write_all(text.as_bytes()).is_ok() { Ok(()) } else { Err(self.gone()) }
     }
 
-    /// Reads lines until one that begins with a dot; returns the rest of that line.
+    /// Passes lines to `see` until one begins with a dot, and returns the rest of that line.
     ///
     /// # Errors
-    /// Its error, [`DbError::Gone`] if it has ended; an error of `see`.
+    /// Returns the error that the process reports, [`DbError::Gone`] if it has ended, or an error of `see`.
     pub fn hear(
         &mut self,
         mut see: impl FnMut(&str) -> Result<(), DbError>,
@@ -127,7 +127,7 @@ impl Process {
         self.hear_within(None, &mut see)
     }
 
-    /// The same, within this time.
+    /// Like [`Self::hear`], with a time limit.
     fn hear_within(
         &mut self,
         patience: Option<Duration>,
@@ -185,7 +185,7 @@ impl Process {
         Ok(())
     }
 
-    /// A process that returns no line is of no further use, nor are those of its run.
+    /// Ends the process and the others of its run, because it returned no valid line.
     fn no_line(&mut self, why: &NoLine) -> DbError {
         let id = hold(&self.child).id();
         let what = match why {
@@ -203,8 +203,7 @@ impl Process {
         ))
     }
 
-    /// Sends a request and reads the only line of the answer; empty if it has none. Waits at most this
-    /// time.
+    /// Sends a request and returns the single line of the answer; empty if it has none. Waits at most `patience`.
     ///
     /// # Errors
     /// As [`Self::hear`].
@@ -219,10 +218,10 @@ impl Process {
         Ok(answer)
     }
 
-    /// The error of a process that has ended.
+    /// Returns the error of a process that has ended.
     fn gone(&mut self) -> DbError {
         self.input = None;
-        // Its error output, if it had time to write any.
+        // Includes its error output, if it had time to write any.
         let mut said = Vec::new();
         let how = self.wait();
         if let Some(output) = self.output.take() {
@@ -247,12 +246,12 @@ impl Process {
         ))
     }
 
-    /// Waits until it has ended, and kills it if that takes too long.
+    /// Waits until the process has ended, and kills it if that takes too long.
     fn wait(&self) -> Option<ExitStatus> {
         let begin = Instant::now();
         let mut stopped_since = None;
         loop {
-            // Another thread of the run can end it in the meantime.
+            // Another thread of the run may end it in the meantime.
             let mut child = hold(&self.child);
             match child.try_wait() {
                 Ok(None) => {}
@@ -275,7 +274,7 @@ impl Process {
         }
     }
 
-    /// Closes its input and waits until it has closed the database.
+    /// Closes its input, and waits until it has closed the database.
     pub fn leave(&mut self) {
         self.input = None;
         // A process whose output is not read would block forever.
@@ -298,24 +297,23 @@ fn is_readable(output: &ChildStdout) -> bool {
     !matches!(poll(&mut polled, Some(&timeout)), Ok(0) | Err(Errno::INTR))
 }
 
-/// True if a signal or a debugger has stopped a process: the state after its name in `/proc/PID/stat`.
+/// Returns true if a signal or a debugger has stopped a process. Its state follows its name in `/proc/PID/stat`.
 fn is_stopped(id: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
     matches!(state, Some("T" | "t"))
 }
 
-/// Reads the available data of a pipe without waiting: another process may keep the other end open for
-/// long.
+/// Reads the available data of a pipe without blocking. Another process may keep the other end open for a long time.
 fn read_what_is_there(pipe: impl Read + AsFd, said: &mut Vec<u8>) {
     let flags = fcntl_getfl(&pipe).and_then(|flags| fcntl_setfl(&pipe, flags | OFlags::NONBLOCK));
     if flags.is_ok() {
-        // What comes before there is no more to read stands there.
+        // Keeps what was read before an error, such as when no more data is available.
         let _ = pipe.take(MOST_LAST_BYTES).read_to_end(said);
     }
 }
 
-/// The message in `! 150372778,label+1^routine,%GTM-E-WORD, text`.
+/// Returns the message in `! 150372778,label+1^routine,%GTM-E-WORD, text`.
 pub fn status(line: &str) -> String {
     line.find('%').map_or(line, |at| &line[at..]).to_owned()
 }

@@ -1,13 +1,12 @@
-//! Rounds of writing, derived from the counts: the epochs, at which everything committed is written to
-//! the data file. A round includes the writes before its epoch, because GT.M starts to write some time
-//! before one is due. Between two epochs every process writes a little once a second, which appears in
-//! the counts only.
+//! Detects rounds of writing from the counts: the epochs, at which everything committed is written to the data file. A
+//! round includes the writes before its epoch, because GT.M starts writing some time before an epoch is due. Between
+//! two epochs every process writes a little once per second, which only appears in the counts.
 
 use super::stats::Stats;
 use crate::backend::Cycle;
 use std::time::{Duration, Instant};
 
-/// Writes that pause for this time do not belong to the next epoch.
+/// Writes followed by a pause of this length do not belong to the next epoch.
 const STILL: Duration = Duration::from_millis(250);
 
 /// Detects rounds in repeated readings of the counts.
@@ -22,13 +21,13 @@ pub struct UpdateRounds {
 #[derive(Debug)]
 struct Writing {
     began: Instant,
-    /// Blocks written before it began.
+    /// Number of blocks written before it began.
     before: u64,
     last: Instant,
 }
 
 impl UpdateRounds {
-    /// Sees the counts at a moment.
+    /// Evaluates the counts at a moment.
     pub fn see(&mut self, now: Instant, stats: &Stats) {
         if let Some((then, last)) = self.last.replace((now, stats.clone())) {
             self.follow(then, last.of("DWT"), now, stats.of("DWT"));
@@ -41,7 +40,7 @@ impl UpdateRounds {
         }
     }
 
-    /// Follows the blocks written: so many until `then`, so many until now.
+    /// Compares the number of blocks written until `then` with that until now.
     fn follow(&mut self, then: Instant, before: u64, now: Instant, written: u64) {
         if self.writing.as_ref().is_some_and(|writing| now - writing.last > STILL) {
             self.writing = None;
@@ -52,7 +51,7 @@ impl UpdateRounds {
         }
     }
 
-    /// Rounds that ended since the previous call.
+    /// Returns the rounds that ended since the previous call.
     pub fn take(&mut self) -> Vec<Cycle> {
         std::mem::take(&mut self.ended)
     }
@@ -67,7 +66,7 @@ mod tests {
         let (mut rounds, begin) = (UpdateRounds::default(), Instant::now());
         let mut see = |ms, text| rounds.see(begin + Duration::from_millis(ms), &Stats::read(text));
         see(0, "JRE:1,DWT:100");
-        // A timer's.
+        // Written by a timer.
         see(25, "JRE:1,DWT:110");
         see(1000, "JRE:1,DWT:110");
         see(1025, "JRE:1,DWT:150");
@@ -75,7 +74,7 @@ mod tests {
         see(1225, "JRE:1,DWT:170");
         see(1250, "JRE:2,DWT:190");
         see(1275, "JRE:2,DWT:200");
-        // One that has nothing to write.
+        // An epoch with nothing to write.
         see(2000, "JRE:3,DWT:200");
         let ended = begin + Duration::from_millis(1250);
         let expected = Cycle { ended, took: Duration::from_millis(250), blocks: 80 };

@@ -1,14 +1,14 @@
 //! GT.M's own counts, and their conversion.
 //!
-//! The mnemonics are those of ZSHOW "G" in the GT.M Programmer's Guide. GVSTATS counts for the database, by
-//! all its processes, since it was made; some of what they add to it without waiting for each other is lost
-//! where several work. ZSHOW counts for its own process, exactly.
+//! The mnemonics are those of ZSHOW "G" in the GT.M Programmer's Guide. GVSTATS counts all processes of the database
+//! since its creation. Processes add to it without synchronization, so some counts are lost when several processes
+//! work. ZSHOW counts its own process, exactly.
 
 use crate::backend::Counts;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// `SET:12,KIL:0,…`
+/// Counts by mnemonic, parsed from `SET:12,KIL:0,…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats(BTreeMap<String, u64>);
 
@@ -23,7 +23,7 @@ const OTHERS: [(&str, &[&str]); 6] = [
 ];
 
 impl Stats {
-    /// Parses the counts; other text is left out.
+    /// Parses the counts, and ignores other text.
     pub fn read(text: &str) -> Self {
         let pairs = text.split(',').filter_map(|pair| pair.split_once(':'));
         let count =
@@ -31,19 +31,19 @@ impl Stats {
         Self(pairs.filter_map(count).collect())
     }
 
-    /// A count; 0 if this version does not have it.
+    /// Returns a count; 0 if this version does not have it.
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Updates of subscripts by one of our workers, where these are the counts of its process. Each of its
-    /// transactions sets the worker's record, too. Updates are counted where they go to the journal, since
-    /// SET counts again what a restart of the transaction repeats.
+    /// Returns the updates of subscripts by one of our workers, from the counts of its process. Each transaction also
+    /// sets the worker's record, which is not included. Updates are counted when they go to the journal, because SET
+    /// also counts the repetitions after a restarted transaction.
     fn updates(&self) -> u64 {
         self.of("JRL").saturating_sub(self.of("TTW"))
     }
 
-    /// Converts the counts; updates and commits are those of workers that have ended.
+    /// Converts the counts. Updates and commits are those of workers that have ended.
     pub fn counts(&self, tally: &StatsTally) -> Counts {
         let sum =
             |names: &[&str]| names.iter().map(|name| self.of(name)).fold(0, u64::saturating_add);
@@ -59,7 +59,7 @@ impl Stats {
     }
 }
 
-/// GT.M's counts of the workers of a run that have ended.
+/// GT.M's counts of a run's workers that have ended.
 #[derive(Debug, Default)]
 pub struct StatsTally {
     updates: AtomicU64,

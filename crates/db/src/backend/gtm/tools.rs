@@ -8,13 +8,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Bytes that a pipe to or from a program has room for: the most that anybody may ask for (pipe(7)).
+/// Capacity of a pipe to or from a program, in bytes: the default maximum for unprivileged users (pipe(7)).
 const PIPE: usize = 1 << 20;
 
-/// Bytes kept of a program's output.
+/// Maximum number of bytes of a program's output that are kept.
 const MOST_SAID: u64 = 4 << 20;
 
-/// Reads all output of a program, so that it never blocks, and keeps the beginning.
+/// Reads all output of a program, so that it never blocks, and returns the beginning.
 fn read_said(mut reader: impl Read) -> String {
     let mut said = Vec::new();
     // A read error ends the output.
@@ -36,12 +36,12 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Uses the programs of this installation in this folder.
+    /// Returns the programs of the installation `dist`, to be run in `folder`.
     pub fn new(dist: PathBuf, folder: &Path) -> Self {
         Self { dist, folder: folder.to_owned() }
     }
 
-    /// The command of a program. Paths are relative to the folder, because GT.M splits routine paths at
+    /// Returns the command for a program. Paths are relative to the folder, because GT.M splits routine paths at
     /// spaces.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.dist.join(program));
@@ -55,7 +55,7 @@ impl Tools {
         let dist = self.dist.display();
         command
             .current_dir(&self.folder)
-            // Signals of the terminal reach only iogauge, which handles them.
+            // Terminal signals reach only iogauge, which handles them.
             .process_group(0)
             .env("gtm_dist", &self.dist)
             .env("gtmgbldir", super::files::DIRECTORY)
@@ -63,15 +63,15 @@ impl Tools {
             .env("gtm_tmp", &self.folder)
             .env("gtm_log", &self.folder)
             .env("gtm_chset", "M")
-            // Without it GT.M would continue without a journal that cannot be written.
+            // Without this, GT.M would continue without a journal if it cannot be written.
             .env("gtm_error_on_jnl_file_lost", "1");
         command
     }
 
-    /// Runs a program to its end; returns its output.
+    /// Runs a program to its end and returns its output.
     ///
     /// # Errors
-    /// Its message if it failed.
+    /// Returns its message if it failed.
     pub fn run(&self, program: &str, arguments: &[&str], input: &str) -> Result<String, DbError> {
         let mut command = self.command(program);
         let path = self.dist.join(program);
@@ -80,10 +80,10 @@ impl Tools {
         command.args(arguments).stdin(Stdio::piped());
         command.stdout(writer.try_clone().map_err(system)?).stderr(writer);
         let mut child = command.spawn().map_err(system)?;
-        // The command holds a copy of the pipe's writing end, which must be closed.
+        // The command holds a copy of the pipe's write end, which must be closed.
         drop(command);
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that ends before it has read everything reports the reason.
+            // A program that ends before it has read all input reports the reason.
             let _ = stdin.write_all(input.as_bytes());
         }
         let said = read_said(reader);
@@ -97,7 +97,7 @@ impl Tools {
         }
     }
 
-    /// Converts messages of GT.M to an error of one line.
+    /// Converts messages of GT.M to a one-line error.
     pub fn said(&self, text: &str) -> DbError {
         let place = self.folder.display();
         let faulty = |line: &&str| line.contains("-E-") || line.contains("-F-");

@@ -1,4 +1,4 @@
-//! The writer of a worker: a process of GT.M that does complete transactions.
+//! The writer of a worker: a process of GT.M that executes complete transactions.
 
 use super::process::{Family, Process, hold};
 use super::stats::{Stats, StatsTally};
@@ -9,10 +9,10 @@ use crate::error::DbError;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A worker's process. Its latencies come in whole microseconds, the resolution of GT.M's clock.
+/// A worker's process. Its latencies are in whole microseconds, the resolution of GT.M's clock.
 #[derive(Debug)]
 pub struct GtmWriter {
-    /// The process outlives this value: see [`Self::process`].
+    /// Outlives this value: see [`Self::process`].
     process: Arc<Mutex<Process>>,
     tally: Arc<StatsTally>,
     /// True while it waits for an order.
@@ -21,16 +21,16 @@ pub struct GtmWriter {
     value_bytes: u64,
 }
 
-/// Longest transaction whose times fit into one string of M, which has at most 1 MiB.
+/// Maximum transaction length for which the times fit into one string of M, which has at most 1 MiB.
 const MOST_UPDATES: u32 = 50_000;
-/// Digits of a time in microseconds since 1970, from 2001 to 2286.
+/// Number of digits of a time in microseconds since 1970, from 2001 to 2286.
 const TIME_DIGITS: usize = 16;
 
 impl GtmWriter {
-    /// Starts the process, which has the database open when this returns.
+    /// Starts the process. It has the database open when this returns.
     ///
     /// # Errors
-    /// [`DbError::Usage`] if transactions are too long; errors of GT.M.
+    /// Returns [`DbError::Usage`] if transactions are too long, or errors of GT.M.
     pub fn start(
         tools: &Tools,
         family: &Arc<Family>,
@@ -57,16 +57,15 @@ impl GtmWriter {
         })
     }
 
-    /// Its process, which has to keep the database open until it is drained: a process that closes the
-    /// database writes everything that is not in the data file yet.
+    /// Returns the process, which must keep the database open until it is drained. A process that closes the database
+    /// writes everything that is not yet in the data file.
     pub fn process(&self) -> Arc<Mutex<Process>> {
         self.process.clone()
     }
 }
 
 impl Drop for GtmWriter {
-    /// GT.M's counts of the process are read at its end: they are exact for one process, but not for
-    /// all together.
+    /// Reads GT.M's counts of the process. They are exact for one process, but not for all together.
     fn drop(&mut self) {
         let mut process = hold(&self.process);
         if self.idle
@@ -78,7 +77,7 @@ impl Drop for GtmWriter {
     }
 }
 
-/// The plan in the form that the routine reads.
+/// Returns the plan in the form that the routine reads.
 pub fn plan_line(plan: &WorkerPlan, durable: bool) -> String {
     let WorkerPlan { worker, global, sequence, draws_state, transaction_length } = plan;
     format!(
@@ -98,8 +97,8 @@ impl Writer for GtmWriter {
         let mut process = hold(&self.process);
         process.tell(format_args!("{transactions} {left}"))?;
         if transactions == u32::MAX {
-            // The times arrive gradually. Waiting for them would wake this thread for each, and take
-            // processor time from the process.
+            // The times arrive gradually. Waiting for them would wake this thread each time, and take processor time
+            // from the process.
             std::thread::sleep(until.saturating_duration_since(Instant::now()));
         }
         let Self { transaction_length, value_bytes, .. } = self;
@@ -113,9 +112,9 @@ impl Writer for GtmWriter {
     }
 }
 
-/// Counts a line `tTIMETIME…` of complete transactions: the start of each, the start of its updates,
-/// the end of each update, the end of the commit. In a restarted transaction the time from its start to
-/// that of its updates is the work that was undone, and is added to the commit.
+/// Records a line `tTIMETIME…` of complete transactions. The times of each are its start, the start of its updates,
+/// the end of each update, and the end of the commit. If a transaction was restarted, the time from its start to the
+/// start of its updates is discarded work, which is added to the commit.
 fn note(line: &str, updates: usize, value_bytes: u64, counts: &mut WorkerCounts) -> Option<()> {
     let (times, rest) = line.strip_prefix('t')?.as_bytes().as_chunks::<TIME_DIGITS>();
     let transactions = times.chunks_exact(updates + 3);
@@ -137,7 +136,7 @@ fn note(line: &str, updates: usize, value_bytes: u64, counts: &mut WorkerCounts)
     Some(())
 }
 
-/// Parses a line of times for transactions of all possible lengths.
+/// Parses a line of times for every possible transaction length.
 pub fn read_untrusted(line: &str) {
     for updates in 0..=line.len() / TIME_DIGITS {
         let _ = note(line, updates, 100, &mut WorkerCounts::default());
@@ -151,7 +150,7 @@ fn microseconds(digits: &[u8; TIME_DIGITS]) -> Option<u64> {
     })
 }
 
-/// Nanoseconds between two times in microseconds; 0 if the clock was set back.
+/// Returns the nanoseconds between two times in microseconds; 0 if the clock was set back.
 fn ns_between(begin: u64, end: u64) -> u64 {
     end.saturating_sub(begin).saturating_mul(1_000)
 }
@@ -170,7 +169,7 @@ mod tests {
         let mut counts = WorkerCounts::default();
         let line =
             |times: &[u64]| times.iter().fold("t".to_owned(), |l, t| l + &format!("{t:016}"));
-        // The second was restarted after 200 µs, and meanwhile the clock was set back by 1.
+        // The second transaction was restarted after 200 µs, and the clock was set back by 1 µs meanwhile.
         let times = [1000, 1000, 1012, 1024, 1500, 2000, 2200, 2199, 2212, 2300];
         assert_eq!(note(&line(&times), 2, 100, &mut counts), Some(()));
         assert_eq!(

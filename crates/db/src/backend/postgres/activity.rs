@@ -15,13 +15,13 @@ use crate::statement_writer::StatementWriter;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Largest number of checkpoints requested until one finds nothing to write.
+/// Maximum number of checkpoints that are requested until one finds nothing to write.
 const MOST_CHECKPOINTS: u32 = 10;
-/// Delay of a checkpoint's counts after its end.
+/// Delay between the end of a checkpoint and its counts.
 const REPORT: Duration = Duration::from_millis(50);
-/// Longest wait for counts.
+/// Maximum wait for counts.
 const COUNTS: Patience = Patience::For(Duration::from_secs(3));
-/// Age of the counts that servers before version 15 show.
+/// Age of the counts shown by servers before version 15.
 const OLD_COUNTS: Duration = Duration::from_millis(600);
 
 /// A run on a server. Its connection holds the lock against other runs.
@@ -55,7 +55,7 @@ impl PostgresRun {
         }
         let version = version(&mut connection)?;
         let mut watching = server.connect()?;
-        // Counts are available at once, and a server that has stopped must not delay the end of a run.
+        // Counts are available at once, and a server that hangs must not delay the end of a run.
         watching.set_patience(COUNTS);
         connection.set_patience(COUNTS);
         let watch = CheckpointWatch::begin(watching, Statistics::new(version, schema))?;
@@ -75,14 +75,14 @@ impl PostgresRun {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tables whose blocks are read.
+    /// Returns the tables whose blocks are read.
     fn tables(&self, connection: &mut Connection) -> Result<Vec<String>, DbError> {
         let globals = self.schema.globals(connection)?;
         let globals = globals.iter().map(|global| self.schema.global(global.number));
         Ok(std::iter::once(self.schema.table("filler")).chain(globals).collect())
     }
 
-    /// Blocks in the server's files, or why they cannot be read there.
+    /// Returns the blocks in the server's files, or why the files cannot be read.
     fn direct(&self, connection: &mut Connection, block_bytes: u64) -> Result<Blocks, DbError> {
         let cannot = |why: &str| {
             DbError::Denied(format!(
@@ -97,7 +97,7 @@ impl PostgresRun {
         if !directory.is_readable {
             return Err(cannot("the system does not let this user"));
         }
-        // Blocks that were never written back are not in the files.
+        // Blocks that were never written back are not in the files yet.
         if !write_out(connection, &mut || Ok(()))? {
             return Err(cannot("this user may not ask for a CHECKPOINT first"));
         }
@@ -131,8 +131,7 @@ impl Activity for PostgresRun {
         Ok(Blocks::Through(Box::new(through)))
     }
 
-    /// Counts of ended sessions are complete; those of open sessions are what they reported, at most
-    /// once a second.
+    /// Counts of ended sessions are complete. Open sessions report theirs at most once per second.
     fn counts(&self) -> Result<Counts, DbError> {
         if self.version < 150_000 {
             std::thread::sleep(OLD_COUNTS);
@@ -140,7 +139,7 @@ impl Activity for PostgresRun {
         self.statistics.counts(&mut self.connection())
     }
 
-    /// A round is a checkpoint; it is noticed up to a quarter of a second after its end.
+    /// A round is a checkpoint, which is noticed at most a quarter of a second after its end.
     fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
         self.watch.cycles()
     }
@@ -153,7 +152,7 @@ impl Activity for PostgresRun {
         let mut connection = self.connection();
         let mut before = self.statistics.daemon(&mut connection)?;
         for _ in 0..MOST_CHECKPOINTS {
-            // A server that has stopped does not answer.
+            // A server that hangs does not answer.
             if !write_out(&mut connection, &mut || self.watch.look())? {
                 return Err(DbError::Denied(format!(
                     "{}: this user may not ask for a CHECKPOINT; hint: run GRANT pg_checkpoint",
@@ -161,7 +160,7 @@ impl Activity for PostgresRun {
                 )));
             }
             self.watch.look()?;
-            // It reports its writes a moment later.
+            // The server reports its writes a moment later.
             std::thread::sleep(REPORT);
             let after = self.statistics.daemon(&mut connection)?;
             if after.blocks == before.blocks {
@@ -173,7 +172,7 @@ impl Activity for PostgresRun {
     }
 }
 
-/// The server's version as a number: 150018 for 15.18.
+/// Returns the server's version as a number: 150018 for 15.18.
 pub(super) fn version(connection: &mut Connection) -> Result<u32, DbError> {
     let number = connection.field("SHOW server_version_num")?;
     number.and_then(|number| number.parse().ok()).ok_or_else(|| {

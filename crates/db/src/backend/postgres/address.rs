@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 /// Default port of a server.
 const DEFAULT_PORT: u16 = 5432;
-/// Socket directories of Debian's servers, and of PostgreSQL's own builds.
+/// Socket directories of Debian's servers and of PostgreSQL's own builds.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/run/postgresql", "/tmp"];
 
 /// A server, a database and a user, without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub host: Host,
-    /// Its port; part of the socket's name, too.
+    /// Its port, which is also part of the socket's name.
     pub port: u16,
     /// The user.
     pub user: String,
@@ -35,7 +35,7 @@ impl Address {
     /// Parses `//user@host:port/database` and the settings `host` and `port`.
     pub(super) fn of(url: &DbUrl) -> Result<Self, DbError> {
         let wrong = |what: &str| {
-            // The URL is not repeated: the wrong part may be a password.
+            // The URL is not repeated in the message, because the invalid part may be a password.
             DbError::Usage(format!("{what}; hint: use postgres://user@host:port/database"))
         };
         let rest =
@@ -109,7 +109,7 @@ fn system_user() -> Option<String> {
     ["PGUSER", "USER", "LOGNAME"].iter().find_map(|key| std::env::var(key).ok())
 }
 
-/// The address as it can be typed.
+/// Shows the address in a form that can be used as a URL.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, user, database } = self;
@@ -128,7 +128,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Looks up settings of a URL that have a fixed set of words.
+/// Returns the value of a URL setting that accepts a fixed set of words.
 pub(super) fn one_of<'a>(
     settings: &'a BTreeMap<String, String>,
     key: &str,

@@ -16,37 +16,37 @@ use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Longest wait for a connection and for a login.
+/// Maximum wait for a connection and for a login.
 const LOGIN: Duration = Duration::from_secs(10);
-/// Longest wait for the end of a session.
+/// Maximum wait for the end of a session.
 const END: Duration = Duration::from_secs(3);
-/// Longest wait for a statement that reads no data.
+/// Maximum wait for a statement that reads no data.
 const STATEMENT: Duration = Duration::from_secs(20);
-/// Time without data after which it is checked whether the server still answers others.
+/// Time without data after which iogauge checks whether the server still accepts other logins.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Time between two checks while waiting.
+/// Interval between checks while waiting.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes read from the system at once.
+/// Number of bytes read from the system at once.
 const INPUT_BYTES: usize = 32 << 10;
-/// Largest number of notices and similar messages in one answer.
+/// Maximum number of notices and similar messages in one answer.
 const MOST_ASIDES: u32 = 10_000;
 
 /// Called with the tag and body of messages.
 type See<'a> = dyn FnMut(u8, &[u8]) -> Result<(), DbError> + 'a;
 
-/// Longest wait for an answer.
+/// Maximum wait for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// A total time; after it the server is treated as gone.
+    /// A total time, after which the server is treated as gone.
     For(Duration),
-    /// As long as the server accepts other logins: it is only busy.
+    /// As long as the server accepts other logins, so is merely busy.
     WhileAlive,
     /// Until the connection is closed. Costs nothing while it waits.
     Endless,
 }
 
-/// A connection. Dropping it waits until the server has ended the session: its counts are visible to
-/// others then, and its locks are released.
+/// A connection. Dropping it waits until the server has ended the session. The session's counts are then visible to
+/// others, and its locks are released.
 pub(super) struct Connection {
     stream: Stream,
     /// Its name in error messages.
@@ -54,19 +54,19 @@ pub(super) struct Connection {
     address: Address,
     passfile: Option<String>,
     patience: Patience,
-    /// Start of the wait for an answer, and of the time without data.
+    /// Start of the wait for an answer, and time of the last data.
     asked: Instant,
     heard: Instant,
-    /// Notices and similar messages since then.
+    /// Number of notices and similar messages since then.
     asides: u32,
     /// Data to send next.
     pub out: BytesMut,
     input: Vec<u8>,
-    /// The part of `input` that was received and not parsed yet.
+    /// The part of `input` that was received but not parsed yet.
     unread: Range<usize>,
     /// Identifies the session in a cancel request.
     key: (i32, i32),
-    /// The connection cannot be used any more.
+    /// True if the connection cannot be used any more.
     is_over: bool,
 }
 
@@ -77,10 +77,10 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects and logs in, each in at most ten seconds.
+    /// Connects and logs in, each within ten seconds.
     ///
     /// # Errors
-    /// [`DbError::Unreachable`], [`DbError::Denied`], [`DbError::Missing`] for the database.
+    /// Returns [`DbError::Unreachable`], [`DbError::Denied`], or [`DbError::Missing`] for the database.
     pub(super) fn open(
         address: &Address,
         passfile: Option<&str>,
@@ -112,22 +112,22 @@ impl Connection {
         };
         connection.key = login::log_in(&mut connection, address, passfile).map_err(|error| {
             connection.is_over = true;
-            // A peer that closes here is not a server.
+            // A peer that closes the connection here is not a server.
             if let DbError::Gone(text) = error { DbError::Unreachable(text) } else { error }
         })?;
         connection.patience = Patience::For(STATEMENT);
         Ok(connection)
     }
 
-    /// Sets the longest wait for answers; returns the previous one.
+    /// Sets the maximum wait for answers, and returns the previous one.
     pub(super) fn set_patience(&mut self, patience: Patience) -> Patience {
         let timeout = (patience != Patience::Endless).then_some(LOOK);
-        // A socket that refuses it is lost, which its next use reports.
+        // If the socket refuses it, the connection is lost, which its next use reports.
         let _ = self.stream.set_timeout(timeout);
         std::mem::replace(&mut self.patience, patience)
     }
 
-    /// Runs an action with another longest wait.
+    /// Runs an action with a different maximum wait.
     pub(super) fn with_patience<T>(
         &mut self,
         patience: Patience,
@@ -139,7 +139,7 @@ impl Connection {
         done
     }
 
-    /// Its name in error messages.
+    /// Returns its name for error messages.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
@@ -167,7 +167,7 @@ impl Connection {
         sent
     }
 
-    /// The next message that is not a notice. Errors are returned like other messages.
+    /// Returns the next message that is not a notice. Errors are returned like other messages.
     pub(super) fn message(&mut self) -> Result<Message, DbError> {
         loop {
             if let Some(message) = self.message_at_hand()? {
@@ -177,12 +177,12 @@ impl Connection {
         }
     }
 
-    /// The body of a message.
+    /// Returns the body of a message.
     pub(super) fn body(&self, message: &Message) -> &[u8] {
         &self.input[message.body.clone()]
     }
 
-    /// The next complete message that was received.
+    /// Returns the next message that has been received completely.
     fn message_at_hand(&mut self) -> Result<Option<Message>, DbError> {
         loop {
             let start = self.unread.start;
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// Data after an invalid message cannot be parsed.
+    /// Marks the connection as unusable: data after an invalid message cannot be parsed.
     fn strange(&mut self) -> DbError {
         self.is_over = true;
         strange(&self.place)
@@ -210,7 +210,7 @@ impl Connection {
         DbError::Gone(format!("{}: the connection is over", self.place))
     }
 
-    /// Waits a moment for more data; false if none came.
+    /// Waits a moment for more data. Returns false if there is none.
     fn receive(&mut self) -> Result<bool, DbError> {
         if self.is_over {
             return Err(self.over());
@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// Free space after the data that was not parsed yet. Messages are bounded, and so is the buffer.
+    /// Makes space after the data that was not parsed yet. Messages are bounded, and so is the buffer.
     fn make_room(&mut self) {
         let Range { start, end } = self.unread;
         if start == end {
@@ -253,7 +253,7 @@ impl Connection {
         }
     }
 
-    /// Fails if the longest wait has passed.
+    /// Fails if the maximum wait is over.
     fn go_on_waiting(&mut self) -> Result<(), DbError> {
         let silent = |seconds: u64| {
             DbError::Gone(format!(
@@ -279,8 +279,8 @@ impl Connection {
         }
     }
 
-    /// Reads until the server is ready for the next statement, and calls `see` with the messages
-    /// before. An error of the server is returned then, and the connection can be used again.
+    /// Reads until the server is ready for the next statement, and calls `see` with the messages before that. If the
+    /// server reports an error, it is returned afterwards, and the connection remains usable.
     pub(super) fn until_ready(
         &mut self,
         mut see: impl FnMut(u8, &[u8]) -> Result<(), DbError>,
@@ -288,7 +288,7 @@ impl Connection {
         self.until_ready_or_said(&mut see)?.map_err(|said| said.fault(&self.place))
     }
 
-    /// The same, with the server's own error.
+    /// Like [`Self::until_ready`], with the server's own error.
     fn until_ready_or_said(&mut self, see: &mut See<'_>) -> Result<Result<(), Said>, DbError> {
         let mut result = Ok(());
         loop {
@@ -359,14 +359,13 @@ impl Connection {
         self.until_ready(|_, _| Ok(()))
     }
 
-    /// The same, with the server's own error.
+    /// Like [`Self::run`], with the server's own error.
     pub(super) fn try_run(&mut self, sql: &str) -> Result<Result<(), Said>, DbError> {
         self.query(sql)?;
         self.until_ready_or_said(&mut |_, _| Ok(()))
     }
 
-    /// Executes a long statement. The same progress is reported until it is done; the statement is
-    /// cancelled if the user stops it.
+    /// Executes a long statement. Reports the same progress until it is done, and cancels it if the user stops it.
     pub(super) fn run_long(
         &mut self,
         sql: &str,
@@ -376,8 +375,8 @@ impl Connection {
         self.until_told(sql, &mut || progress.done(done, of))
     }
 
-    /// Executes a long statement. `tell` is called every tenth of a second until it is done; if it
-    /// fails, the statement is cancelled.
+    /// Executes a long statement. Calls `tell` every tenth of a second until it is done, and cancels the statement if
+    /// `tell` fails.
     pub(super) fn until_told(
         &mut self,
         sql: &str,
@@ -426,7 +425,7 @@ impl Connection {
         self.until_ready(|_, _| Ok(()))
     }
 
-    /// An error of the server that has arrived, without waiting.
+    /// Returns an error of the server that has already arrived, without waiting.
     pub(super) fn overheard(&mut self) -> Result<Option<Said>, DbError> {
         self.make_room();
         match self.stream.read_at_hand(&mut self.input[self.unread.end..]) {
@@ -439,7 +438,7 @@ impl Connection {
         Ok(said.map(|message| Said::read(self.body(&message))))
     }
 
-    /// Marks the connection as lost; returns the error.
+    /// Marks the connection as lost and returns the error.
     fn lost(&mut self, error: &std::io::Error) -> DbError {
         self.is_over = true;
         lost(&self.place, error)
@@ -466,12 +465,12 @@ fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// The error of a message that the protocol does not allow.
+/// Returns the error for a message that violates the protocol.
 pub(super) fn strange(place: &str) -> DbError {
     DbError::Failed(format!("{place}: the server does not speak PostgreSQL's protocol 3"))
 }
 
-/// The error of text that does not fit into a message: with a zero byte, or too long.
+/// Returns the error for text that does not fit into a message: it contains a zero byte, or is too long.
 pub(super) fn unsayable(place: &str, error: &std::io::Error) -> DbError {
     DbError::Failed(format!("{place}: a statement cannot be sent: {}", system_words(error)))
 }

@@ -9,9 +9,9 @@ use postgres_protocol::message::frontend;
 
 /// Header of every copy: a signature, no flags, no extension.
 const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// Bytes sent to the server at once.
+/// Number of bytes sent to the server at once.
 const BATCH_BYTES: usize = 128 << 10;
-/// Offset and size of a message's length.
+/// Position of the length field in a message.
 const LENGTH: std::ops::Range<usize> = 1..5;
 
 /// A field of a row.
@@ -23,7 +23,7 @@ pub(super) enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// A running copy. Before [`Self::finish`], its rows are not visible to others.
+/// A running copy. Its rows are invisible to others until [`Self::finish`].
 #[derive(Debug)]
 pub(super) struct Copy<'a> {
     connection: &'a mut Connection,
@@ -31,8 +31,8 @@ pub(super) struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    /// Starts a copy; `target` is a table with its columns. The table was created in the same
-    /// transaction, so that its rows can be frozen and need no later visit by readers or vacuum.
+    /// Starts a copy. `target` is a table with its columns. The table must have been created in the same transaction,
+    /// so that its rows can be frozen and need no later visit by readers or vacuum.
     pub(super) fn begin(connection: &'a mut Connection, target: &str) -> Result<Self, DbError> {
         let sql = format!("COPY {target} FROM STDIN (FORMAT binary, FREEZE)");
         let said = frontend::query(&sql, &mut connection.out);
@@ -59,7 +59,7 @@ impl<'a> Copy<'a> {
         self.batch.put_slice(b"d\0\0\0\0");
     }
 
-    /// Adds a row. True if a buffer was sent to the server: the time to report progress.
+    /// Adds a row. Returns true if a buffer was sent to the server, which is the time to report progress.
     pub(super) fn row(&mut self, fields: &[Field<'_>]) -> Result<bool, DbError> {
         self.batch.put_u16(fields.len() as u16);
         for field in fields {
@@ -79,7 +79,7 @@ impl<'a> Copy<'a> {
         }
         self.send_batch()?;
         self.begin_batch();
-        // A server that has failed discards the data that it receives.
+        // A server that has failed discards the data it receives.
         if let Some(said) = self.connection.overheard()? {
             self.connection.until_ready(|_, _| Ok(()))?;
             return Err(said.fault(self.connection.place()));
@@ -96,7 +96,7 @@ impl<'a> Copy<'a> {
         sent
     }
 
-    /// Ends the copy; all rows are in the table.
+    /// Ends the copy. All rows are then in the table.
     pub(super) fn finish(mut self) -> Result<(), DbError> {
         self.batch.put_i16(-1);
         self.send_batch()?;
@@ -105,7 +105,7 @@ impl<'a> Copy<'a> {
         self.connection.until_ready(|_, _| Ok(()))
     }
 
-    /// Cancels the copy; none of its rows is in the table.
+    /// Cancels the copy. None of its rows will be in the table.
     pub(super) fn give_up(self) -> Result<(), DbError> {
         let said = frontend::copy_fail("not wanted any more", &mut self.connection.out);
         said.map_err(|error| unsayable(self.connection.place(), &error))?;

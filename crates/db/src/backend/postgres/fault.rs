@@ -4,7 +4,7 @@ use crate::directory::system_words;
 use crate::error::DbError;
 use std::io::ErrorKind;
 
-/// Largest part of a server's text that is shown, in bytes.
+/// Maximum number of characters of a server's text that are shown.
 const MOST_LETTERS: usize = 1000;
 
 /// An error of a server: <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
@@ -15,7 +15,7 @@ pub(super) struct Said {
     /// True if the connection is closed with it.
     pub is_last: bool,
     message: String,
-    /// Details, which may have several lines.
+    /// Details, possibly of several lines.
     pub detail: String,
 }
 
@@ -37,7 +37,7 @@ impl Said {
         said
     }
 
-    /// The same error without a secret that was sent to the server.
+    /// Returns the same error without a secret that was sent to the server.
     pub(super) fn without(mut self, secret: &[u8]) -> Self {
         let secret = String::from_utf8_lossy(secret);
         if !secret.is_empty() {
@@ -75,7 +75,7 @@ impl Said {
     }
 }
 
-/// Converts an error of the system about an open connection.
+/// Converts a system error on an open connection.
 pub(super) fn lost(place: &str, error: &std::io::Error) -> DbError {
     match error.kind() {
         ErrorKind::UnexpectedEof

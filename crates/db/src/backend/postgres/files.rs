@@ -16,7 +16,7 @@ pub(super) struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// The data directory of a server; `None` if it is on another machine, or the user may not know it.
+    /// Returns the data directory of a server; `None` if it is on another machine, or the user may not see its path.
     pub(super) fn find(
         connection: &mut Connection,
         by_socket: bool,
@@ -28,12 +28,12 @@ impl DataDirectory {
         let sql = "SELECT system_identifier FROM pg_control_system()";
         let identifier = connection.field(sql)?.and_then(|text| text.parse().ok());
         let is_readable = identifier.is_some() && system_identifier(&path) == identifier;
-        // A server with a socket here has its files here too.
+        // A server with a socket on this machine also has its files here.
         let is_here = is_readable || (by_socket && path.is_dir());
         Ok(is_here.then_some(Self { path, is_readable }))
     }
 
-    /// The distinct directories of the data, the log and these tables.
+    /// Returns the distinct directories of the data, the log and these tables.
     pub(super) fn paths(
         &self,
         connection: &mut Connection,
@@ -44,7 +44,7 @@ impl DataDirectory {
             let relative = relation_path(connection, table)?;
             paths.extend(self.path.join(relative).parent().map(Path::to_owned));
         }
-        // The log and tablespaces can be links. Paths below the data directory are left out.
+        // The log and tablespaces may be symbolic links. Paths below the data directory are omitted.
         let mut found: Vec<PathBuf> = Vec::new();
         for path in paths.iter().filter_map(|path| path.canonicalize().ok()) {
             if !found.iter().any(|other| path.starts_with(other)) {
@@ -54,7 +54,7 @@ impl DataDirectory {
         Ok(found)
     }
 
-    /// The directories of new tables and of the log, whose size is limited by `max_wal_size`.
+    /// Returns the directories of new tables and of the log. `max_wal_size` limits the size of the log.
     pub(super) fn fill_places(
         &self,
         connection: &mut Connection,
@@ -80,7 +80,7 @@ impl DataDirectory {
         ])
     }
 
-    /// The blocks of these tables in their files.
+    /// Returns the blocks of these tables in their files.
     pub(super) fn blocks(
         &self,
         connection: &mut Connection,
@@ -90,7 +90,7 @@ impl DataDirectory {
         let mut files = Vec::new();
         for table in tables {
             let first = self.path.join(relation_path(connection, table)?);
-            // After a certain size, usually 1 GiB, a table continues in the next file.
+            // Beyond a certain size, usually 1 GiB, a table continues in the next file.
             for segment in 0u32.. {
                 let mut path = first.clone().into_os_string();
                 if segment > 0 {
@@ -105,14 +105,14 @@ impl DataDirectory {
     }
 }
 
-/// Total size of the visible files in a folder, in bytes.
+/// Returns the total size of the visible files in a folder, in bytes.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| entry.metadata().ok()).filter(|about| about.is_file());
     files.map(|about| about.len()).sum()
 }
 
-/// The system identifier of a server's files, at the start of its control file.
+/// Returns the system identifier of a server, from the start of its control file.
 fn system_identifier(data_directory: &Path) -> Option<u64> {
     let mut bytes = [0; 8];
     let mut file = std::fs::File::open(data_directory.join("global/pg_control")).ok()?;
@@ -120,7 +120,7 @@ fn system_identifier(data_directory: &Path) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes))
 }
 
-/// The path of a table's first file, relative to the data directory.
+/// Returns the path of a table's first file, relative to the data directory.
 fn relation_path(connection: &mut Connection, table: &str) -> Result<String, DbError> {
     let sql = format!("SELECT pg_relation_filepath('{table}'::regclass)");
     Ok(connection.field(&sql)?.unwrap_or_default())

@@ -9,10 +9,10 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
 
-/// Largest number of authentication requests in one login.
+/// Maximum number of authentication requests in one login.
 const MOST_ROUNDS: u32 = 4;
 
-/// Logs in; returns the key of the session for cancel requests.
+/// Logs in. Returns the session's key for cancel requests.
 pub(super) fn log_in(
     connection: &mut Connection,
     address: &Address,
@@ -39,8 +39,8 @@ pub(super) fn log_in(
     Ok(key)
 }
 
-/// The next message of a login: its first four bytes as a number, and the rest. Errors of the server
-/// are returned without the secret that was sent to it.
+/// Returns the next message of a login: its first four bytes as a number, and the rest. Errors of the server are
+/// returned without the secret that was sent to it.
 fn asked(connection: &mut Connection, secret: &[u8]) -> Result<(i32, Vec<u8>), DbError> {
     let message = connection.message()?;
     let body = connection.body(&message);
@@ -134,7 +134,7 @@ fn prove_by_scram(
 /// Parses data of a server as a challenge and as a proof of SCRAM.
 pub(super) fn read_untrusted(challenge: &[u8]) {
     let mut scram = ScramSha256::new(b"password", ChannelBinding::unsupported());
-    // Errors of either belong to the server.
+    // Errors are expected: the data comes from the server.
     if scram.update(challenge).is_ok() {
         let _ = scram.finish(challenge);
     }

@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
-/// Largest message in bytes, without its tag. Rows and errors are far shorter; memory for a longer
-/// message is not allocated, whatever length the server claims.
+/// Maximum size of a message without its tag, in bytes. Rows and errors are far shorter. No memory is allocated for a
+/// longer message, whatever length the server claims.
 const MOST_BYTES: u32 = 1 << 20;
-/// Largest number of hash iterations of a password proof, which take a second. Servers request 4096.
+/// Maximum number of hash iterations of a password proof, which takes about a second. Servers request 4096.
 const MOST_ITERATIONS: u32 = 1_000_000;
 
-/// A message that the protocol does not allow.
+/// The error that a message violates the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Strange;
 
@@ -24,7 +24,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The first message in the received data; `None` if it is incomplete.
+    /// Returns the first message in the received data; `None` if it is incomplete.
     pub(super) fn first(received: &[u8]) -> Result<Option<Self>, Strange> {
         let Some((head, _)) = received.split_first_chunk::<5>() else { return Ok(None) };
         let [tag, length @ ..] = *head;
@@ -37,13 +37,13 @@ impl Message {
         Ok((received.len() >= end).then_some(Self { tag, body: 5..end }))
     }
 
-    /// True for notices, changed settings and notifications, which can arrive at any time.
+    /// Returns true for notices, changed settings and notifications, which may arrive at any time.
     pub(super) fn is_aside(&self) -> bool {
         matches!(self.tag, b'N' | b'S' | b'A')
     }
 }
 
-/// The fields of a row as text, `None` for null.
+/// Returns the fields of a row as text, `None` for null.
 pub(super) fn fields(body: &[u8]) -> Option<Vec<Option<&str>>> {
     let (count, mut rest) = body.split_first_chunk::<2>()?;
     let count = usize::from(u16::from_be_bytes(*count));
@@ -64,7 +64,7 @@ pub(super) fn fields(body: &[u8]) -> Option<Vec<Option<&str>>> {
     rest.is_empty().then_some(fields)
 }
 
-/// The first two fields of a row of bigints in binary.
+/// Returns the first two fields of a row of bigints in binary format.
 pub(super) fn two_numbers(body: &[u8]) -> Option<(i64, i64)> {
     let number = |at: usize| {
         let field = body.get(at + 4..)?.first_chunk()?;
@@ -73,21 +73,21 @@ pub(super) fn two_numbers(body: &[u8]) -> Option<(i64, i64)> {
     Some((number(2)?, number(14)?))
 }
 
-/// The key of a session for cancel requests.
+/// Parses the session's key for cancel requests.
 pub(super) fn session_key(body: &[u8]) -> Option<(i32, i32)> {
     let (process, secret) = body.split_first_chunk()?;
-    // A longer secret belongs to a later protocol, which was not requested.
+    // A longer secret belongs to a newer protocol, which was not requested.
     let secret = secret.first_chunk()?;
     Some((i32::from_be_bytes(*process), i32::from_be_bytes(*secret)))
 }
 
-/// An authentication request: its number, and the data that follows.
+/// Parses an authentication request: its number, and the data that follows.
 pub(super) fn asked(body: &[u8]) -> Option<(i32, &[u8])> {
     let (kind, rest) = body.split_first_chunk()?;
     Some((i32::from_be_bytes(*kind), rest))
 }
 
-/// True for a SCRAM challenge whose hashing takes at most a second.
+/// Returns true if the hashing that a SCRAM challenge requests takes at most about a second.
 pub(super) fn is_bearable(challenge: &[u8]) -> bool {
     let parts = challenge.split(|byte| *byte == b',');
     let counts: Vec<&[u8]> = parts.filter_map(|part| part.strip_prefix(b"i=")).collect();

@@ -1,5 +1,5 @@
-//! PostgreSQL: a server over its own protocol. A schema contains a table for each global; setup creates
-//! it in the database of the URL.
+//! PostgreSQL: a server, accessed with its own protocol. A schema contains a table for each global. Setup creates the
+//! schema in the database of the URL.
 
 mod activity;
 mod address;
@@ -117,7 +117,7 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     Ok(Box::new(Postgres { server, schema, reads, fillfactor }))
 }
 
-/// Checks the URL of a server, as far as that needs no server.
+/// Checks the URL of a server without contacting it.
 pub(crate) fn check_url(url: &DbUrl) -> Result<(), DbError> {
     if url.backend == INFO.name { Server::of(url).map(drop) } else { Ok(()) }
 }
@@ -146,7 +146,7 @@ enum Reads {
     Direct,
     /// Through the server.
     Server,
-    /// From its files if they can be reached.
+    /// From the server's files if they are accessible, otherwise through the server.
     Auto,
 }
 
@@ -156,7 +156,7 @@ struct Server {
     address: Address,
     passfile: Option<String>,
     synchronous_commit: Option<String>,
-    /// Its connections that are open.
+    /// Its open connections.
     lines: Arc<Lines>,
 }
 
@@ -182,11 +182,11 @@ impl Server {
         })
     }
 
-    /// A session with the settings of the URL.
+    /// Opens a session with the settings of the URL.
     fn connect(&self) -> Result<Connection, DbError> {
         let mut connection =
             Connection::open(&self.address, self.passfile.as_deref(), &self.lines)?;
-        // Limits that somebody has set for other programs.
+        // Disables limits that may have been set for other programs.
         let mut sql = "SET statement_timeout = 0; SET lock_timeout = 0; \
                        SET idle_in_transaction_session_timeout = 0"
             .to_owned();
@@ -197,7 +197,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// The same server, with its own set of connections that can be closed together.
+    /// Returns the same server with a set of connections of its own, which can be closed together.
     fn for_a_run(&self) -> Self {
         Self { lines: Arc::default(), ..self.clone() }
     }
@@ -223,21 +223,21 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// A connection to an existing database.
+    /// Connects to an existing database.
     fn connect(&self) -> Result<Connection, DbError> {
         let mut connection = self.server.connect()?;
         self.schema.must_be_there(&mut connection)?;
         Ok(connection)
     }
 
-    /// A connection that reads the table of a global in the order of its index.
+    /// Returns a connection that reads the table of a global in index order, and the table's name.
     fn tree(&self, global: u32) -> Result<(Connection, String), DbError> {
         let mut connection = self.connect()?;
         if !self.schema.globals(&mut connection)?.iter().any(|other| other.number == global) {
             return Err(DbError::Missing(format!("{}: there is no global {global}", self.server)));
         }
         connection.run("SET enable_seqscan = off; SET enable_bitmapscan = off")?;
-        // It reads all of it.
+        // The whole table is read.
         connection.set_patience(Patience::WhileAlive);
         Ok((connection, self.schema.global(global)))
     }
@@ -338,7 +338,7 @@ impl Database for Postgres {
         let log = connection.try_run("SELECT sum(size) FROM pg_ls_waldir()")?;
         let log_bytes = match log {
             Ok(()) => connection.field("SELECT sum(size) FROM pg_ls_waldir()")?,
-            // Only roles with monitoring rights can see it.
+            // Only roles with monitoring rights may see it.
             Err(_) => None,
         };
         let log_bytes = log_bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
@@ -375,7 +375,7 @@ impl Database for Postgres {
     }
 }
 
-/// What a crash may lose if commits do not wait for the log.
+/// Returns what a crash may lose if commits do not wait for the log.
 fn may_lose(connection: &mut Connection) -> Result<Option<String>, DbError> {
     let mut setting = |name: &str| {
         Ok::<_, DbError>(connection.field(&format!("SHOW {name}"))?.unwrap_or_default())

@@ -1,17 +1,17 @@
-//! Sources of a password: a variable or a file, never a URL. It is not stored.
+//! Finds a password in a variable or a file, never in a URL. It is not stored.
 //!
-//! Both are libpq's: <https://www.postgresql.org/docs/current/libpq-pgpass.html>.
+//! Both sources are those of libpq: <https://www.postgresql.org/docs/current/libpq-pgpass.html>.
 
 use super::address::{Address, Host};
 use crate::directory::system_words;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Largest size of a password file.
+/// Maximum size of a password file.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The password for an address: from `PGPASSWORD`, else from `passfile`, from the file that
-/// `PGPASSFILE` names, or from `~/.pgpass`. An error contains the reason why there is none.
+/// Returns the password for an address: from `passfile` if given, otherwise from `PGPASSWORD`, from the file named by
+/// `PGPASSFILE`, or from `~/.pgpass`. An error contains the reason why there is none.
 pub(super) fn find(
     address: &Address,
     passfile: Option<&str>,
@@ -47,13 +47,13 @@ pub(super) fn find(
     found.map(String::into_bytes).ok_or_else(|| format!("{shown} has no line for it"))
 }
 
-/// The fields of a line: colons separate them, a backslash escapes the next character.
+/// Splits a line into fields, which are separated by colons. A backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
         let part = match letter {
-            // The password is the last field, whatever it contains.
+            // The password is the last field and may contain anything.
             ':' if fields.len() < 5 => {
                 fields.push(String::new());
                 continue;

@@ -1,4 +1,4 @@
-//! Blocks read through the server: a row is selected by its `ctid`, which reads one block.
+//! Reads blocks through the server: selecting a row by its `ctid` reads one block.
 
 use super::Server;
 use super::connection::{Connection, Patience, strange};
@@ -12,11 +12,11 @@ use postgres_protocol::message::frontend;
 /// Object identifier of the type `tid` in `pg_type`.
 const TID: u32 = 27;
 
-/// Tables with their numbers of blocks.
+/// Tables and their numbers of blocks.
 #[derive(Debug)]
 pub(super) struct TableBlocks {
     server: Server,
-    /// Name of a table, and the number of blocks up to its end, including the tables before.
+    /// Name of each table, and the number of blocks up to its end, including all previous tables.
     tables: Vec<(String, u64)>,
     block_bytes: u64,
 }
@@ -57,8 +57,8 @@ impl BlockServer for TableBlocks {
         let mut connection = self.server.connect()?;
         let mut tables = Vec::new();
         for (index, (name, end)) in self.tables.iter().enumerate() {
-            // Blocks that this session has requested and found in the cache, as the server counts them.
-            // It resets these counts at times, when it reports them.
+            // The server's counts of blocks that this session has requested, and has found in the cache. The server
+            // occasionally resets these counts, when it reports them.
             let sql = format!(
                 "SELECT pg_stat_get_xact_blocks_fetched('{name}'::regclass), \
                  pg_stat_get_xact_blocks_hit('{name}'::regclass), count(*) FROM {name} WHERE ctid = $1"
@@ -76,9 +76,9 @@ impl BlockServer for TableBlocks {
 #[derive(Debug)]
 struct Table {
     statement: String,
-    /// Number of blocks up to its end, including the tables before.
+    /// Number of blocks up to its end, including all previous tables.
     end: u64,
-    /// Counts of the server at the last read.
+    /// The server's counts at the last read.
     fetched: i64,
     hit: i64,
 }
@@ -92,7 +92,7 @@ struct TableReader {
 impl BlockReader for TableReader {
     fn read(&mut self, random: u64) -> Result<bool, DbError> {
         let Self { connection, tables } = self;
-        // At least one table exists, and its end is above 0.
+        // There is at least one table, and its end is above 0.
         let block = below(random, tables.last().map_or(1, |table| table.end));
         let index = tables.partition_point(|table| table.end <= block);
         let first = if index == 0 { 0 } else { tables[index - 1].end };
@@ -127,7 +127,7 @@ impl BlockReader for TableReader {
             Ok(())
         })?;
         let (fetched, hit) = counts.ok_or_else(|| strange(connection.place()))?;
-        // One more than before, or the first one since the server reset its counts.
+        // The count is one more than before, or starts anew after the server has reset it.
         let before = if fetched == table.fetched.wrapping_add(1) { table.hit } else { 0 };
         (table.fetched, table.hit) = (fetched, hit);
         Ok(hit > before)

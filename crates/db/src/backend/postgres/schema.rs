@@ -1,12 +1,12 @@
 //! The objects that iogauge creates in PostgreSQL: a schema with a comment that marks it, and tables.
 //!
-//! | table | holds |
+//! | table | contents |
 //! |---|---|
 //! | `iogauge` | format and identity |
-//! | `globals` | number, subscripts and length of value of each global |
-//! | `filler` | a row of random bytes for each block of the size that was asked for |
+//! | `globals` | number, subscripts and value length of each global |
+//! | `filler` | a row of random bytes for each block of the requested size |
 //! | `global1` … | subscript and value |
-//! | `worker1` … | the last transaction of the worker of this number: a table for each, so that none waits for another |
+//! | `worker1` … | last transaction of each worker; separate tables, so that workers do not wait for each other |
 
 use super::connection::{Connection, Patience};
 use super::copy::{Copy, Field};
@@ -18,16 +18,14 @@ use crate::marker::{check_global, is_identity};
 use crate::progress::Progress;
 use crate::value::Stamp;
 
-/// First half of the advisory lock's key, the same for all databases of iogauge; the other half is a
-/// hash of the name.
+/// First half of the advisory lock's key, the same for all databases of iogauge. The other half is a hash of the name.
 const LOCK_CLASS: i32 = 0x696f_6761;
-/// Upper bound of the bytes that a page with one row adds to it: page header, line pointer, row header,
-/// length.
+/// Upper bound of the overhead of a page with one row, in bytes: page header, line pointer, row header, length.
 const PAGE_OVERHEAD_BYTES: u64 = 64;
 /// Block sizes with which PostgreSQL can be built.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 1 << 10..=32 << 10;
 
-/// A schema of this name. The name is letters, digits and underscores.
+/// A schema with this name, which consists of letters, digits and underscores.
 #[derive(Debug, Clone)]
 pub(super) struct Schema {
     name: String,
@@ -46,12 +44,12 @@ impl Schema {
         Self { name: name.to_owned() }
     }
 
-    /// A table of it, quoted for a statement.
+    /// Returns the quoted name of one of its tables, for use in a statement.
     pub(super) fn table(&self, table: &str) -> String {
         format!("\"{}\".{table}", self.name)
     }
 
-    /// Its name as a string literal.
+    /// Returns its name as a string literal.
     pub(super) fn literal(&self) -> String {
         format!("'{}'", self.name)
     }
@@ -74,7 +72,7 @@ impl Schema {
         Ok(self.owner(connection)? == Owner::Iogauge)
     }
 
-    /// Fails unless setup made it.
+    /// Fails unless the schema was created by setup.
     pub(super) fn must_be_there(&self, connection: &mut Connection) -> Result<(), DbError> {
         let place = connection.place().to_owned();
         match self.owner(connection)? {
@@ -94,9 +92,9 @@ impl Schema {
         ))
     }
 
-    /// Locks it, for a session or a transaction.
+    /// Locks the schema, for a session or a transaction.
     pub(super) fn lock(&self, connection: &mut Connection, function: &str) -> Result<(), DbError> {
-        // FNV-1a. A collision only prevents that two databases of one server are used at the same time.
+        // FNV-1a. A collision only prevents two databases of one server from being used at the same time.
         let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         let key = self.name.bytes().fold(0x811c_9dc5, hash) as i32;
         let taken = connection.field(&format!("SELECT {function}({LOCK_CLASS}, {key})"))?;
@@ -130,7 +128,7 @@ impl Schema {
         )))
     }
 
-    /// Creates it with `size_bytes` bytes of blocks, atomically.
+    /// Creates the schema with `size_bytes` bytes of blocks, atomically.
     pub(super) fn make(
         &self,
         connection: &mut Connection,
@@ -219,12 +217,12 @@ impl Schema {
         })
     }
 
-    /// The table of a global.
+    /// Returns the table of a global.
     pub(super) fn global(&self, number: u32) -> String {
         self.table(&format!("global{number}"))
     }
 
-    /// The table with the record of a worker.
+    /// Returns the table with the record of a worker.
     pub(super) fn worker(&self, number: u32) -> String {
         self.table(&format!("worker{number}"))
     }
@@ -236,7 +234,7 @@ impl Schema {
         identity.ok_or_else(|| self.strange(connection, "iogauge"))
     }
 
-    /// The error of a table with impossible contents.
+    /// Returns the error for a table with impossible contents.
     fn strange(&self, connection: &Connection, table: &str) -> DbError {
         DbError::Failed(format!(
             "{}: {} is damaged: it holds what iogauge did not write; hint: run purge, then setup",
@@ -267,7 +265,7 @@ impl Schema {
         sound.ok_or_else(|| self.strange(connection, "globals"))
     }
 
-    /// All tables made by setup and by creating globals.
+    /// Returns all tables made by setup and by creating globals.
     fn tables(&self, connection: &mut Connection) -> Result<Vec<String>, DbError> {
         let globals = self.globals(connection)?;
         let mut tables = ["iogauge", "globals", "filler"].map(|table| self.table(table)).to_vec();
@@ -277,7 +275,7 @@ impl Schema {
         Ok(tables)
     }
 
-    /// Total size of its tables with their indexes, in bytes.
+    /// Returns the total size of its tables and their indexes, in bytes.
     pub(super) fn data_bytes(&self, connection: &mut Connection) -> Result<u64, DbError> {
         let tables = self.tables(connection)?;
         let rows: Vec<String> = tables.iter().map(|table| format!("('{table}')")).collect();
@@ -288,14 +286,14 @@ impl Schema {
         Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
-    /// Drops its tables, and the schema if nothing else is in it, atomically.
+    /// Drops its tables, and the schema if it contains nothing else, atomically.
     pub(super) fn purge(&self, connection: &mut Connection) -> Result<Purged, DbError> {
         self.must_be_there(connection)?;
         self.lock(connection, "pg_try_advisory_lock")?;
         let mut purged = Purged { freed_bytes: self.data_bytes(connection)?, left: Vec::new() };
         let tables = self.tables(connection)?;
         in_transaction(connection, |connection| {
-            // One by one, without CASCADE.
+            // Dropped one by one, without CASCADE.
             for table in tables {
                 if let Err(said) = connection.try_run(&format!("DROP TABLE {table}"))? {
                     let fault = said.fault(connection.place());
@@ -324,12 +322,12 @@ impl Schema {
     }
 }
 
-/// The object in `table "RAN".thesis depends on schema "RAN"`.
+/// Returns the object in a line such as `table "RAN".thesis depends on schema "RAN"`.
 fn left(line: &str) -> String {
     line.split_once(" depends on ").map_or(line, |(object, _)| object).to_owned()
 }
 
-/// Copies rows into a table, and reports how many were sent.
+/// Copies rows into a table and reports how many were sent.
 fn fill(
     connection: &mut Connection,
     target: &str,
@@ -354,7 +352,7 @@ fn in_transaction<T>(
     connection: &mut Connection,
     act: impl FnOnce(&mut Connection) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    // The commit may have to write all of it to the device.
+    // The commit may have to write everything to the device.
     connection.with_patience(Patience::WhileAlive, |connection| {
         connection.run("BEGIN ISOLATION LEVEL READ COMMITTED")?;
         match act(connection) {
@@ -368,7 +366,7 @@ fn in_transaction<T>(
     })
 }
 
-/// Bytes of a block.
+/// Returns the block size in bytes.
 pub(super) fn block_bytes(connection: &mut Connection) -> Result<u64, DbError> {
     let bytes = connection.field("SHOW block_size")?.and_then(|bytes| bytes.parse().ok());
     let bytes = bytes.filter(|bytes: &u64| bytes.is_power_of_two() && BLOCK_BYTES.contains(bytes));
@@ -380,17 +378,17 @@ pub(super) fn block_bytes(connection: &mut Connection) -> Result<u64, DbError> {
     })
 }
 
-/// Approximate size of a row of a new global with its index entry: blocks are filled to the fill
-/// factor, an entry has 20 bytes, and an index is filled to nine tenths.
+/// Returns the approximate size of a row of a new global and its index entry. Blocks are filled up to the fill factor,
+/// an index entry has 20 bytes, and an index is filled to 90 %.
 pub(super) fn row_bytes(value_bytes: u64, fillfactor: u32) -> u64 {
-    // A block of the default size without its header; a row's header, number and pointer.
+    // A block of the default size, the same without its header, and a row's header, number and pointer.
     let (block_bytes, usable_bytes, beside_bytes) = (8192, 8168, 40);
     let row_bytes = (value_bytes + beside_bytes).next_multiple_of(8);
     let rows = (usable_bytes * u64::from(fillfactor) / 100 / row_bytes).max(1);
     block_bytes / rows + 23
 }
 
-/// Requests a checkpoint; false if the user has no right to.
+/// Requests a checkpoint. Returns false if the user may not request one.
 pub(super) fn write_out(
     connection: &mut Connection,
     tell: &mut dyn FnMut() -> Result<(), DbError>,

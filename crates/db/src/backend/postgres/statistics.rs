@@ -23,12 +23,12 @@ pub(super) struct Daemon {
     pub checkpoint: String,
     /// Time that checkpoints took, in milliseconds.
     pub busy_ms: u64,
-    /// Blocks that they wrote.
+    /// Number of blocks that checkpoints wrote.
     pub blocks: u64,
 }
 
 impl Statistics {
-    /// For a server of this `server_version_num`.
+    /// Prepares the statements for a server with this `server_version_num`.
     pub(super) fn new(version: u32, schema: &Schema) -> Self {
         let of = |view: &str, sum: &str, tables: &str| {
             let name = schema.literal();
@@ -50,7 +50,7 @@ impl Statistics {
             }
             _ => "(SELECT buffers_backend FROM pg_stat_bgwriter)",
         };
-        // A standby inserts nothing itself: it replays its primary.
+        // A standby inserts nothing itself, but replays the log of its primary.
         let log = "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() \
                    ELSE pg_current_wal_insert_lsn() END, '0/0')";
         let mut columns = vec![
@@ -90,7 +90,7 @@ impl Statistics {
         }
     }
 
-    /// All counts.
+    /// Returns all counts.
     pub(super) fn counts(&self, connection: &mut Connection) -> Result<Counts, DbError> {
         let row = connection.row(&self.sql)?;
         let mut counts = Counts { blocks_written: Some(0), ..Counts::default() };
@@ -114,7 +114,7 @@ impl Statistics {
         Ok(counts)
     }
 
-    /// Work of the checkpointer.
+    /// Returns the work of the checkpointer so far.
     pub(super) fn daemon(&self, connection: &mut Connection) -> Result<Daemon, DbError> {
         let row = connection.row(&self.daemon)?;
         let number = |index: usize| row.get(index)?.as_ref()?.parse().ok();

@@ -16,8 +16,7 @@ pub(super) enum Stream {
     Tcp(Arc<TcpStream>),
 }
 
-/// The connections of a run, which can be closed together: a thread that waits for an answer then
-/// fails.
+/// The connections of a run, which can be closed together. Threads waiting for an answer then fail.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Mutex<Open>);
 
@@ -35,7 +34,7 @@ enum Socket {
 
 impl Socket {
     fn hang_up(&self) {
-        // A socket that is closed already needs nothing.
+        // An error is ignored: the socket is already closed.
         let _ = match self {
             Self::Unix(stream) => stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both)),
             Self::Tcp(stream) => stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both)),
@@ -44,7 +43,7 @@ impl Socket {
 }
 
 impl Lines {
-    /// Adds a connection; it is closed at once if the others are closed already.
+    /// Adds a connection. It is closed at once if the others are already closed.
     pub(super) fn add(&self, stream: &Stream) {
         let line = match stream {
             Stream::Unix(polled) => Socket::Unix(Arc::downgrade(&polled.socket)),
@@ -57,7 +56,7 @@ impl Lines {
         open.streams.push(line);
     }
 
-    /// Closes every connection, including those that wait for an answer.
+    /// Closes every connection, including those waiting for an answer.
     pub(super) fn hang_up(&self) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.is_over = true;
@@ -65,15 +64,15 @@ impl Lines {
     }
 }
 
-/// Runs an action that may wait for the network or for a busy server, for at most this time. A longer
-/// action continues in its thread, and its result is discarded.
+/// Runs an action that may wait for the network or a busy server, for at most this time. If it takes longer, it
+/// continues in its own thread and its result is discarded.
 fn within<T: Send + 'static>(
     patience: Duration,
     act: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (done, waiting) = sync_channel(1);
     std::thread::Builder::new().name("db-connect".to_owned()).spawn(move || {
-        // The caller may have gone.
+        // The caller may have given up.
         let _ = done.send(act());
     })?;
     waiting.recv_timeout(patience).unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
@@ -108,8 +107,8 @@ impl Stream {
         Ok(Self::Tcp(Arc::new(stream)))
     }
 
-    /// Sets the time after which a read or write fails with [`ErrorKind::WouldBlock`] or
-    /// [`ErrorKind::TimedOut`]; `None` for no limit.
+    /// Sets the time after which a read or write fails with [`ErrorKind::WouldBlock`] or [`ErrorKind::TimedOut`];
+    /// `None` for no limit.
     pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         match self {
             Self::Unix(stream) => {
@@ -123,7 +122,7 @@ impl Stream {
         }
     }
 
-    /// Reads available data.
+    /// Reads data that has already arrived.
     pub(super) fn read_at_hand(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self {
             Self::Unix(stream) => {
@@ -164,9 +163,9 @@ impl Write for Stream {
     }
 }
 
-/// A Unix socket that is polled before it is read. Linux wakes a thread that sleeps in a read also when
-/// the peer receives the data sent to it (`sock_def_write_space`): twice for each answer, the first
-/// time without data, while the server needs the processor. A thread that polls for input stays asleep.
+/// A Unix socket that is polled before it is read. Linux also wakes a thread sleeping in a read when the peer receives
+/// the data sent to it (`sock_def_write_space`). That is two wake-ups per answer, the first one without data, while the
+/// server needs the processor. A thread that polls for input is not woken.
 #[derive(Debug)]
 pub(super) struct Polled {
     socket: Arc<UnixStream>,
@@ -199,7 +198,7 @@ impl Polled {
 mod tests {
     use super::*;
 
-    /// Voluntary context switches of this thread.
+    /// Returns the voluntary context switches of this thread.
     fn sleeps() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));

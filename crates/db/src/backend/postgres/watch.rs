@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two observations.
+/// Interval between two observations.
 const LOOK: Duration = Duration::from_millis(250);
-/// Delay of a checkpoint's counts after its end.
+/// Delay between the end of a checkpoint and its counts.
 const LATE: Duration = Duration::from_millis(50);
 
-/// A thread that observes the checkpointer; it ends when this is dropped.
+/// A thread that observes the checkpointer. It ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct CheckpointWatch {
     seen: Arc<Mutex<WatchState>>,
@@ -32,7 +32,7 @@ struct WatchState {
 }
 
 impl CheckpointWatch {
-    /// Starts the thread, on its own connection.
+    /// Starts the thread, on a connection of its own.
     pub(super) fn begin(
         mut connection: Connection,
         statistics: Statistics,
@@ -45,7 +45,7 @@ impl CheckpointWatch {
         let look = move || {
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // The caller who requests the rounds gets the error.
+                // The next caller that requests the rounds gets the error.
                 if seen.look().is_err() {
                     return;
                 }
@@ -56,12 +56,12 @@ impl CheckpointWatch {
         Ok(Self { seen, stop: Some(stop), thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Observes now.
+    /// Takes an observation now.
     pub(super) fn look(&self) -> Result<(), DbError> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).look()
     }
 
-    /// The checkpoints that ended since the previous call.
+    /// Returns the checkpoints that ended since the previous call.
     pub(super) fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.look()?;

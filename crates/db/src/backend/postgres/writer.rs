@@ -1,4 +1,4 @@
-//! The statements of a worker: prepared once, with binary parameters, one round trip for each update.
+//! The statements of a worker: prepared once, with binary parameters, and one round trip per update.
 
 use super::connection::{Connection, Patience, strange};
 use super::schema::Schema;
@@ -31,7 +31,7 @@ pub(super) struct PreparedStatements {
 }
 
 impl PreparedStatements {
-    /// Prepares them on the worker's own connection.
+    /// Prepares the statements on the worker's own connection.
     pub(super) fn new(
         mut connection: Connection,
         schema: &Schema,
@@ -49,7 +49,7 @@ impl PreparedStatements {
         Ok(Self { connection, table })
     }
 
-    /// Adds a statement to those that are sent next.
+    /// Adds a statement to those to be sent next.
     fn add(&mut self, name: &str, parameters: &[Parameter<'_>]) -> Result<(), DbError> {
         let out = &mut self.connection.out;
         let write = |parameter: &Parameter<'_>, out: &mut BytesMut| {
@@ -67,7 +67,7 @@ impl PreparedStatements {
         })
     }
 
-    /// Sends the statements, waits for all of them, and compares the server's completion with `right`.
+    /// Sends the statements, waits for all of them, and compares the server's completion messages with `right`.
     fn send(&mut self, right: &[&[u8]]) -> Result<(), DbError> {
         frontend::sync(&mut self.connection.out);
         self.connection.send()?;
@@ -93,8 +93,8 @@ impl PreparedStatements {
     }
 }
 
-/// The statement that begins a transaction is sent with its first update, the worker's record with the
-/// commit: each takes one round trip.
+/// The statement that begins a transaction is sent with the first update, and the worker's record with the commit. So
+/// each takes one round trip.
 impl SingleStatements for PreparedStatements {
     fn begin(&mut self) -> Result<(), DbError> {
         self.add(BEGIN, &[])

@@ -1,4 +1,4 @@
-//! A run: RocksDB, open in this process, with its statistics.
+//! A run: RocksDB opened in this process, with its statistics.
 
 use super::bulk::handle;
 use super::events::Events;
@@ -17,24 +17,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Time between two checks whether flushes and compactions are idle.
+/// Interval between checks whether flushes and compactions are idle.
 const LOOK: Duration = Duration::from_millis(5);
-/// Compactions can remove files while they are listed; this is the number of attempts.
+/// Number of attempts to open all data files. Compactions may remove files while they are listed.
 const TRIES: u32 = 20;
 
-/// The database, open.
+/// The open database.
 pub struct RocksdbRun {
     pub db: Arc<DB>,
     pub folder: PathBuf,
-    /// The options that the database was opened with: they lead to its statistics.
+    /// The options that the database was opened with, which give access to its statistics.
     pub options: Options,
     pub families: Vec<String>,
     pub block_bytes: u64,
     pub sync: bool,
     pub events: Mutex<Events>,
-    /// Data files that blocks are read from.
+    /// The data files that blocks are read from.
     pub held: Mutex<Vec<File>>,
-    /// Dropped last: the next owner of the lock finds the database closed.
+    /// Dropped last, so that the next owner of the lock finds the database closed.
     pub _lock: Lock,
 }
 
@@ -59,7 +59,7 @@ impl RocksdbRun {
         Ok(Some(files))
     }
 
-    /// True if no flush or compaction runs or is pending.
+    /// Returns true if no flush or compaction is running or pending.
     fn rests(&self) -> Result<bool, DbError> {
         let failed = |error| self.failed(&error);
         let errors = self.db.property_int_value(properties::BACKGROUND_ERRORS).map_err(failed)?;
@@ -93,8 +93,8 @@ impl Activity for RocksdbRun {
         Ok(Box::new(BatchWriter::new(db, folder, worker, self.sync)?))
     }
 
-    /// Blocks of the current data files. A compaction during the run removes files; those that are read
-    /// here stay until the run ends, with their contents from its start.
+    /// Returns the blocks of the current data files. Compactions remove files during a run. The files returned here
+    /// remain readable until the run ends, with their contents from its start.
     fn blocks(&self) -> Result<Blocks, DbError> {
         let mut files = None;
         for _ in 0..TRIES {
@@ -112,7 +112,7 @@ impl Activity for RocksdbRun {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut blocks = Vec::with_capacity(files.len());
         for (file, bytes) in files {
-            // This name opens a file that has no other name any more.
+            // This path opens the file even after its name has been removed.
             let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
             blocks.push(BlockFile { path, base_bytes: 0, blocks: bytes / self.block_bytes });
             held.push(file);

@@ -1,4 +1,4 @@
-//! Bulk loading: sorted files are written beside the database, which then ingests them.
+//! Bulk loading: sorted files are written next to the database, which then ingests them.
 
 use super::fault::fault;
 use super::files;
@@ -13,20 +13,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Smallest file, as large as RocksDB's own.
+/// Minimum file size, as for RocksDB's own files.
 const FILE_BYTES: u64 = 64 << 20;
-/// Approximate largest number of files, because every reader has every file open.
+/// Approximate maximum number of files, because every reader opens every file.
 const MOST_FILES: u64 = 64;
-/// Approximate bytes that the key and block ends add to a row.
+/// Approximate overhead per row, in bytes: the key, and a share of the block's end.
 const ROW_OVERHEAD_BYTES: u64 = 20;
-/// Rows between two checks whether to stop.
+/// Number of rows between checks whether to stop.
 const ROWS_BETWEEN: u64 = 1024;
-/// Time between two checks whether everything is written.
+/// Interval between checks whether everything is written.
 const LOOK: Duration = Duration::from_millis(1);
-/// Time between two reports of progress.
+/// Interval between progress reports.
 const BETWEEN_WORDS: Duration = Duration::from_millis(50);
 
-/// State that the threads which write files share.
+/// State shared by the threads that write files.
 #[derive(Default)]
 struct Shared {
     /// The file to write next.
@@ -37,7 +37,7 @@ struct Shared {
     fault: Mutex<Option<DbError>>,
 }
 
-/// Rows under the keys from 1 on.
+/// Rows to load, with keys from 1 on.
 pub struct Bulk<'a> {
     /// Folder of the database.
     pub folder: &'a Path,
@@ -45,18 +45,17 @@ pub struct Bulk<'a> {
     pub options: &'a Options,
     /// Number of rows.
     pub rows: u64,
-    /// Bytes of a row.
+    /// Size of a row in bytes.
     pub row_bytes: u64,
-    /// Amount of progress that a row adds.
+    /// Progress per row.
     pub told_per_row: u64,
-    /// Total amount of progress.
+    /// Total progress.
     pub told_total: u64,
 }
 
 impl Bulk<'_> {
-    /// Writes the files in as many threads as there are processors; `rows` returns for a file the
-    /// generator of its values. Files of an earlier interrupted load are removed first, and those of
-    /// this one if it fails.
+    /// Writes the files in as many threads as there are processors. `rows` returns, for a file, the generator of its
+    /// values. Files of an interrupted earlier load are removed first. The files of this load are removed if it fails.
     pub fn write<V: AsRef<[u8]> + Default, R: FnMut(u64, &mut V)>(
         &self,
         rows: &(impl Fn(u64) -> R + Sync),
@@ -106,7 +105,7 @@ impl Bulk<'_> {
         self.folder.join(files::filling(file + 1))
     }
 
-    /// Reports the progress of the threads until they have ended or have to stop.
+    /// Reports the progress of the threads until they have ended or must stop.
     fn tell(
         &self,
         shared: &Shared,
@@ -125,7 +124,7 @@ impl Bulk<'_> {
         Ok(())
     }
 
-    /// Writes one file, or a part of it if it has to stop.
+    /// Writes one file, or a part of it if it must stop.
     fn write_file<V: AsRef<[u8]> + Default>(
         &self,
         path: &Path,
@@ -164,7 +163,7 @@ impl Bulk<'_> {
     }
 }
 
-/// An existing column family.
+/// Returns an existing column family.
 pub fn handle<'a>(
     db: &'a DB,
     folder: &Path,
@@ -179,7 +178,7 @@ pub fn handle<'a>(
 
 /// Removes files that were not ingested.
 pub fn clear(folder: &Path) {
-    // Files that cannot be removed now are removed by the next load, or by purge.
+    // The next load or purge removes files that cannot be removed now.
     let Ok(Some(folder)) = Folder::open(folder) else { return };
     for name in folder.names().unwrap_or_default() {
         if name.starts_with(files::FILLING)

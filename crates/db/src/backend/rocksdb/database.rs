@@ -1,4 +1,4 @@
-//! A database in a folder: its creation, bulk loading, reading, and opening for a run.
+//! A database in a folder: creation, bulk loading, reading, and opening for a run.
 
 use super::activity::RocksdbRun;
 use super::bulk::{Bulk, handle};
@@ -20,10 +20,10 @@ use ::rocksdb::{DB, DEFAULT_COLUMN_FAMILY_NAME, IteratorMode, Options, ReadOptio
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Upper bound of the bytes that RocksDB adds to the single row of a block, so that the row fills its
+/// Upper bound of the bytes that RocksDB adds to the single row of a block. The row is this much smaller than its
 /// block.
 const ROW_OVERHEAD_BYTES: u64 = 32;
-/// Bytes that a walk reads at once.
+/// Number of bytes that a walk reads at once.
 const READAHEAD_BYTES: usize = 2 << 20;
 
 /// A database of RocksDB, which need not exist yet.
@@ -34,10 +34,10 @@ pub struct RocksDb {
 }
 
 impl RocksDb {
-    /// The database of a URL, confined to its directory. Writes nothing.
+    /// Returns the database of a URL, confined to its directory. Writes nothing.
     ///
     /// # Errors
-    /// Invalid settings.
+    /// Fails if a setting is invalid.
     pub fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
         let (directory, settings) = (Directory::of(url, "rocksdb"), Settings::of(url)?);
         let block_bytes = settings.setup_block_bytes();
@@ -49,7 +49,7 @@ impl RocksDb {
         self.directory.path()
     }
 
-    /// The marker of an existing database whose block size agrees with the settings.
+    /// Returns the marker of an existing database whose block size agrees with the settings.
     fn marker(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
         self.directory.there()?.check_files(files::is_ours)?;
@@ -67,7 +67,7 @@ impl RocksDb {
         self.settings.options(marker.block_bytes)
     }
 
-    /// Makes everything in a folder that contains only the marker.
+    /// Creates everything in a folder that contains only the marker.
     fn fill(
         &self,
         size_bytes: u64,
@@ -197,7 +197,7 @@ impl Database for RocksDb {
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.marker()?;
         let lock = self.directory.lock()?;
-        // Read again, because it may have changed before the lock was taken.
+        // Read again, because the marker may have changed before the lock was taken.
         let mut marker = self.marker()?;
         let next = marker.globals.len() as u32 + 1;
         if global.number != next {
@@ -209,7 +209,7 @@ impl Database for RocksDb {
         let options = self.options(&marker)?;
         let (mut db, _) = library::open(self.folder(), &options)?;
         let family = family_of(global.number);
-        // Left by a killed process.
+        // A killed process may have left it.
         self.drop_family(&mut db, &family)?;
         let made = self.fill_global(&mut db, &options, global, progress).and_then(|()| {
             marker.globals.push(global);
@@ -315,7 +315,7 @@ impl Database for RocksDb {
     }
 }
 
-/// The version that had the database open last: the library itself does not report it.
+/// Returns the version that last had the database open, because the library itself does not report its version.
 fn version(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let options = entries.map(|entry| entry.path()).filter(|path| {

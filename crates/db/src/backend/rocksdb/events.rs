@@ -1,9 +1,8 @@
 //! Flushes and compactions, from RocksDB's information log.
 //!
-//! An event is a line that ends with `EVENT_LOG_v1` and an object of JSON. A flush is the lines
-//! `flush_started`, `table_file_creation` with the size of the file, and `flush_finished`, all with the
-//! same job; a compaction is the one line `compaction_finished`. Times are microseconds of the clock of
-//! the day.
+//! An event is a line that ends with `EVENT_LOG_v1` and a JSON object. A flush consists of the lines `flush_started`,
+//! `table_file_creation` with the size of the file, and `flush_finished`, all with the same job. A compaction is the
+//! single line `compaction_finished`. Times are wall-clock times in microseconds.
 
 use crate::backend::Cycle;
 use crate::error::DbError;
@@ -40,13 +39,13 @@ pub struct Events {
     rounds: FlushRounds,
 }
 
-/// Combines events to rounds.
+/// Combines events into rounds.
 #[derive(Debug)]
 struct FlushRounds {
-    /// One moment on two clocks.
+    /// The same moment on two clocks: wall clock in microseconds, and monotonic clock.
     moment: (u64, Instant),
     block_bytes: u64,
-    /// Start of a current flush and the bytes it wrote, by job.
+    /// Current flushes by job: start, and bytes written.
     flushes: HashMap<u64, (u64, u64)>,
 }
 
@@ -54,7 +53,7 @@ impl Events {
     /// Follows the log of a database that this process has open, from its current end.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails if the log cannot be read.
     pub fn follow(folder: &Path, block_bytes: u64) -> Result<Self, DbError> {
         let path = folder.join("LOG");
         let log = File::open(&path).map_err(|error| crate::directory::fault(&path, &error))?;
@@ -62,15 +61,15 @@ impl Events {
         let moment = (now.as_micros() as u64, Instant::now());
         let rounds = FlushRounds { moment, block_bytes, flushes: HashMap::new() };
         let mut events = Self { log: BufReader::new(log), path, line: Vec::new(), rounds };
-        // Events of the recovery belong to no run.
+        // Events of the recovery do not belong to a run.
         events.rounds()?;
         Ok(events)
     }
 
-    /// Rounds logged since the previous call.
+    /// Returns the rounds logged since the previous call.
     ///
     /// # Errors
-    /// Where the log cannot be read.
+    /// Fails if the log cannot be read.
     pub fn rounds(&mut self) -> Result<Vec<Cycle>, DbError> {
         let mut cycles = Vec::new();
         loop {
@@ -87,7 +86,7 @@ impl Events {
     }
 }
 
-/// The event in a line, if there is one.
+/// Returns the event in a line; `None` if there is none.
 fn event(line: &[u8]) -> Option<LogEvent> {
     let line = std::str::from_utf8(line).ok()?;
     serde_json::from_str(&line[line.find(MARK)? + MARK.len()..]).ok()
@@ -102,7 +101,7 @@ impl FlushRounds {
                 None
             }
             "table_file_creation" => {
-                // Compactions make files too, and report their sum at the end.
+                // Compactions also create files, but report the total size at the end.
                 let (_, bytes) = self.flushes.get_mut(&job)?;
                 *bytes = bytes.saturating_add(file_size);
                 None

@@ -1,11 +1,11 @@
-//! Conversion of errors of RocksDB.
+//! Converts errors of RocksDB.
 
 use crate::error::DbError;
 use std::path::Path;
 
 /// Converts an error of RocksDB in a folder.
 pub fn fault(folder: &Path, error: &::rocksdb::Error) -> DbError {
-    // The message has one line, whatever the error contains.
+    // The message must be a single line, whatever the error contains.
     let said = error.as_ref().split_whitespace().collect::<Vec<_>>().join(" ");
     let text = format!("{}: RocksDB: {said}", folder.display());
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));

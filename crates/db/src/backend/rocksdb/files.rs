@@ -1,19 +1,19 @@
 //! Names of files that RocksDB and bulk loading create in the folder.
 
-/// Prefix of the names of files that are written for ingestion.
+/// Name prefix of files that are written for ingestion.
 pub const FILLING: &str = "filling-";
 
-/// Name of the n-th of them.
+/// Returns the name of the n-th of them.
 pub fn filling(n: u64) -> String {
     format!("{FILLING}{n:06}.sst")
 }
 
-/// True for files of the log.
+/// Returns true for files of the log.
 pub fn is_log(name: &str) -> bool {
     name.strip_suffix(".log").is_some_and(is_number)
 }
 
-/// True for every file that RocksDB makes, as in its `file/filename.cc`.
+/// Returns true for all files that RocksDB creates (as in its `file/filename.cc`) and for files written for ingestion.
 pub fn is_ours(name: &str) -> bool {
     let numbered = |prefix: &str| name.strip_prefix(prefix).is_some_and(is_number);
     let ends = [".sst", ".log", ".blob", ".dbtmp"];

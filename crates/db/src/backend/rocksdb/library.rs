@@ -1,4 +1,4 @@
-//! Opens the database with the library: its column families, for writing or for reading alone.
+//! Opens the database with the library: its column families, for writing or for reading only.
 
 use super::fault::fault;
 use crate::error::DbError;
@@ -8,17 +8,17 @@ use std::path::Path;
 /// The column family that setup fills.
 pub const FILLER: &str = "filler";
 
-/// The column family of a global.
+/// Returns the column family of a global.
 pub fn family_of(global: u32) -> String {
     format!("global_{global}")
 }
 
-/// The key of a subscript: the order of keys is the order of numbers.
+/// Returns the key of a subscript. Keys are ordered as their numbers.
 pub fn key(subscript: u64) -> [u8; 8] {
     subscript.to_be_bytes()
 }
 
-/// The number of a key.
+/// Returns the number encoded in a key.
 pub fn number(key: &[u8]) -> Option<u64> {
     key.try_into().ok().map(u64::from_be_bytes)
 }
@@ -49,8 +49,7 @@ pub fn open(folder: &Path, options: &Options) -> Result<(DB, Vec<String>), DbErr
     Ok((db.map_err(|error| fault(folder, &error))?, names))
 }
 
-/// Opens a column family for reading, including the contents of the log. A writing process can
-/// continue.
+/// Opens a column family for reading, including the contents of the log. A writing process can continue meanwhile.
 pub fn read(folder: &Path, options: &Options, family: &str) -> Result<DB, DbError> {
     let mut names = vec![DEFAULT_COLUMN_FAMILY_NAME];
     names.extend((family != DEFAULT_COLUMN_FAMILY_NAME).then_some(family));
@@ -58,7 +57,7 @@ pub fn read(folder: &Path, options: &Options, family: &str) -> Result<DB, DbErro
     loop {
         let families = families(names.iter().copied(), options);
         match DB::open_cf_descriptors_read_only(options, folder, families, false) {
-            // A compaction removed files between the listing and the opening.
+            // A compaction removed files between listing and opening.
             Err(error) if error.as_ref().contains("No such file") && tries > 0 => tries -= 1,
             opened => return opened.map_err(|error| fault(folder, &error)),
         }

@@ -1,11 +1,10 @@
-//! RocksDB: a column family for each global, one that setup fills, and worker records in the default
-//! one.
+//! RocksDB: a column family for each global, one that setup fills, and the worker records in the default column family.
 //!
-//! Keys are subscripts in eight bytes, big-endian. A transaction is one batch, which includes the
-//! worker's record. Nothing is compressed unless the settings say so. Data files, log and everything
-//! else are in the folder of the database, under RocksDB's own names.
+//! Keys are subscripts in eight bytes, big-endian. A transaction is one batch, which includes the worker's record.
+//! Nothing is compressed unless the settings say so. Data files, log and everything else are in the folder of the
+//! database, under RocksDB's own names.
 //!
-//! Built in with the cargo feature `rocksdb`, against the library of the system.
+//! Built in with the Cargo feature `rocksdb`, against the system's library.
 
 #[cfg(feature = "rocksdb")]
 mod activity;

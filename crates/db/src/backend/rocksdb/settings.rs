@@ -23,13 +23,13 @@ pub struct Settings {
     pub memtable_bytes: usize,
     /// Size of the log that forces a flush, in bytes.
     pub wal_bytes: u64,
-    /// Largest number of concurrent flushes and compactions.
+    /// Maximum number of concurrent flushes and compactions.
     pub jobs: i32,
 }
 
 /// Default block size, in bytes.
 const BLOCK_BYTES: u64 = 8 << 10;
-/// Number of information logs that are kept: each process that opens the database starts one.
+/// Number of information logs that are kept. Each process that opens the database starts one.
 const INFO_LOGS: usize = 4;
 
 impl Settings {
@@ -74,12 +74,12 @@ impl Settings {
         })
     }
 
-    /// Block size of a new database, in bytes.
+    /// Returns the block size of a new database, in bytes.
     pub fn setup_block_bytes(&self) -> u64 {
         self.block_bytes.unwrap_or(BLOCK_BYTES)
     }
 
-    /// The library's options for a database and each of its column families.
+    /// Returns the library's options for a database and each of its column families.
     pub fn options(&self, block_bytes: u64) -> Result<Options, DbError> {
         let cache = Cache::new_lru_cache(self.cache_bytes)
             .map_err(|error| DbError::Failed(format!("no block cache can be made: {error}")))?;
@@ -98,14 +98,14 @@ impl Settings {
         options.set_max_total_wal_size(self.wal_bytes);
         options.set_max_background_jobs(self.jobs);
         options.set_keep_log_file_num(INFO_LOGS);
-        // Files in the page cache, the log and bulk-loaded files, are written back evenly.
+        // Evenly writes back files that use the page cache: the log and bulk-loaded files.
         options.set_bytes_per_sync(1 << 20);
         options.set_stats_dump_period_sec(0);
         options.set_stats_persist_period_sec(0);
         Ok(options)
     }
 
-    /// Names and values of settings that affect a result.
+    /// Returns names and values of the settings that affect a result.
     pub fn shown(&self) -> Vec<(String, String)> {
         let yes = |set: bool| set.to_string();
         let shown = [

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 pub struct Statistics<'a>(HashMap<&'a str, u64>);
 
 impl<'a> Statistics<'a> {
-    /// Parses lines of the form `rocksdb.NAME COUNT : N`. Lines of distributions, with more fields, are
-    /// skipped.
+    /// Parses lines of the form `rocksdb.NAME COUNT : N`. Skips lines of distributions, which have more fields.
     pub fn read(text: &'a str) -> Self {
         let count = |line: &'a str| {
             let mut words = line.split_ascii_whitespace();
@@ -24,10 +23,10 @@ impl<'a> Statistics<'a> {
         self.0.get(name).copied()
     }
 
-    /// The counts of a process that writes only transactions. `block_bytes` is the size of a block.
+    /// Returns the counts of a process that only writes transactions. `block_bytes` is the size of a block.
     pub fn counts(&self, block_bytes: u64) -> Counts {
         let keys = self.of("rocksdb.number.keys.written");
-        // Each batch is counted for the thread that wrote it: its own, or the leader of a group.
+        // Each batch is counted for the thread that wrote it: its own, or the leader of its group.
         let commits = self.of("rocksdb.write.self").zip(self.of("rocksdb.write.other"));
         let commits = commits.map(|(own, other)| own + other);
         let written =

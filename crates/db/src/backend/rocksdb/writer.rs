@@ -16,10 +16,9 @@ use std::time::Instant;
 
 /// Writes one batch for each transaction.
 ///
-/// An update only adds a key and its value to the batch: nothing is read, and its latency is that of a
-/// small copy. The commit writes the batch to the log, waits for the device if the settings require it,
-/// and inserts it into the memtables. It also includes write stalls when flushes and compactions do not
-/// keep up.
+/// An update only adds a key and its value to the batch. Nothing is read, and its latency is that of a small copy. The
+/// commit writes the batch to the log, waits for the device if the settings require it, and inserts it into the
+/// memtables. It also includes write stalls, which occur if flushes and compactions do not keep up.
 pub struct BatchWriter {
     db: Arc<DB>,
     folder: PathBuf,
@@ -32,10 +31,10 @@ pub struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// The writer of a worker, with or without waiting for the log.
+    /// Returns the writer of a worker, with or without waiting for the log.
     ///
     /// # Errors
-    /// [`DbError::Missing`] if its global does not exist.
+    /// Returns [`DbError::Missing`] if its global does not exist.
     pub fn new(
         db: Arc<DB>,
         folder: PathBuf,
@@ -58,7 +57,7 @@ impl Writer for BatchWriter {
         let sequence = self.sequence + 1;
         let mut begin = Instant::now();
         let family = handle(&self.db, &self.folder, &self.family)?;
-        // Writing a batch consumes it.
+        // A new batch each time, because writing a batch consumes it.
         let mut batch = WriteBatch::default();
         for _ in 0..transaction_length {
             let subscript = self.draws.subscript(global.subscripts);

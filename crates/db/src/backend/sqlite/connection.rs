@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for a lock of another program.
+/// Maximum wait for a lock of another program.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection is used by one thread only.
@@ -15,17 +15,17 @@ const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-/// Opens an existing file that is not a link.
+/// Opens an existing file that is not a symbolic link.
 pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
-    // SQLite refuses links anywhere in the path, so links of the folder's parents, which belong to the
-    // user, are resolved first.
+    // SQLite refuses symbolic links anywhere in the path. Links in the folder's parents belong to the user, so they are
+    // resolved first.
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let place = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
     Connection::open_with_flags(place.as_deref().unwrap_or(path), FLAGS)
 }
 
-/// Opens an empty file with this page size for bulk loading: without a journal and without waiting for
-/// the device. An interrupted load is discarded.
+/// Opens an empty file with this page size for bulk loading, without a journal and without waiting for the device. An
+/// interrupted load is discarded.
 pub(super) fn to_fill(path: &Path, page_bytes: u64) -> Result<Connection, DbError> {
     let opened = || {
         let connection = open(path)?;
@@ -38,7 +38,7 @@ pub(super) fn to_fill(path: &Path, page_bytes: u64) -> Result<Connection, DbErro
     opened().map_err(|error| fault(path, &error))
 }
 
-/// Opens an existing file for updates or for checkpoints. Only the write daemon does checkpoints.
+/// Opens an existing file for updates or checkpoints. Only the write daemon runs checkpoints.
 pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, DbError> {
     let opened = || {
         let connection = open(path)?;
@@ -63,9 +63,8 @@ pub(super) fn to_look(path: &Path) -> Result<Connection, DbError> {
     opened().map_err(|error| fault(path, &error))
 }
 
-/// Keeps the log when the connection is closed. A run of another process may use it: the locks which
-/// would protect the log end when that process closes a descriptor through which it reads blocks
-/// (POSIX, `fcntl`).
+/// Keeps the log when the connection is closed, because a run of another process may use it. The log is not reliably
+/// protected by locks: they end when that process closes any descriptor through which it reads blocks (POSIX, `fcntl`).
 pub(super) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
@@ -100,13 +99,13 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
     }
 }
 
-/// True if files can be created beside a path.
+/// Returns true if files can be created next to a path.
 fn may_be_written(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// True if the path is something other than a regular file.
+/// Returns true if the path is something other than a regular file.
 fn is_foreign(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|about| !about.is_file())
 }

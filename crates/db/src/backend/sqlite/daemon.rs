@@ -1,4 +1,4 @@
-//! The write daemon: a thread that does checkpoints of all logs, in rounds.
+//! The write daemon: a thread that runs checkpoints of all logs, in rounds.
 
 use super::log::{Log, LogCount, Moved};
 use super::settings::{Settings, Synchronous};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two checks of the lengths of the logs.
+/// Interval between checks of the lengths of the logs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Largest number of rounds kept until they are requested.
+/// Maximum number of rounds kept until they are requested.
 const MOST_CYCLES: usize = 100_000;
 
-/// Its work so far.
+/// Work of the daemon so far.
 #[derive(Debug, Default)]
 pub(super) struct Deeds {
     pub blocks: AtomicU64,
@@ -28,12 +28,12 @@ pub(super) struct Deeds {
 }
 
 impl Deeds {
-    /// Rounds since they were last requested.
+    /// Returns the rounds since they were last requested.
     pub(super) fn take_cycles(&self) -> Vec<Cycle> {
         std::mem::take(&mut *self.cycles())
     }
 
-    /// The error that ended it.
+    /// Returns the error that ended the daemon, if any.
     pub(super) fn check(&self) -> Result<(), DbError> {
         let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         fault.clone().map_or(Ok(()), Err)
@@ -44,17 +44,17 @@ impl Deeds {
     }
 }
 
-/// Owner of the thread. Dropping it ends the thread, and SQLite does the last checkpoints.
+/// Owner of the thread. When it is dropped, the thread ends and SQLite runs the final checkpoints.
 pub(super) struct Daemon {
     deeds: Arc<Deeds>,
     orders: Option<SyncSender<SyncSender<Result<(), DbError>>>>,
     thread: Option<JoinHandle<()>>,
-    /// They have to outlive the connections of the logs.
+    /// These must outlive the connections of the logs.
     counts: Vec<Arc<LogCount>>,
 }
 
 impl Daemon {
-    /// Starts it for these logs of a folder.
+    /// Starts the daemon for these logs of a folder.
     pub(super) fn start(
         logs: Vec<Log>,
         settings: Settings,
@@ -75,12 +75,12 @@ impl Daemon {
         &self.deeds
     }
 
-    /// Bytes written to the logs since it was started.
+    /// Returns the bytes written to the logs since the start.
     pub(super) fn log_bytes(&self) -> Result<u64, DbError> {
         self.counts.iter().map(|count| count.bytes()).sum()
     }
 
-    /// Waits until it has written everything to the data files.
+    /// Waits until everything is written to the data files.
     pub(super) fn drain(&self) -> Result<(), DbError> {
         let (reply, answer) = sync_channel(1);
         let ended = || DbError::Failed("the thread of checkpoints has ended".to_owned());
@@ -121,10 +121,10 @@ impl CheckpointRounds {
             };
             let failed = result.as_ref().err().cloned();
             if let Some(reply) = reply {
-                // The caller may have gone.
+                // The caller may have given up.
                 let _ = reply.send(result);
             }
-            // A reader that is in the way ends at some time; a full disk stays full.
+            // A blocking reader ends eventually, but a full disk stays full.
             if let Some(error) = failed.filter(|error| !matches!(error, DbError::Busy(_))) {
                 *self.deeds.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 return;
@@ -146,7 +146,7 @@ impl CheckpointRounds {
     fn drain(&self) -> Result<(), DbError> {
         self.round(Log::empty)?;
         if self.settings.synchronous == Synchronous::Off {
-            // Otherwise each checkpoint would wait for the device.
+            // With other settings each checkpoint waits for the device.
             let flushed = std::fs::File::open(&self.folder)
                 .and_then(|folder| rustix::fs::syncfs(folder).map_err(std::io::Error::from));
             return flushed.map_err(|error| crate::directory::fault(&self.folder, &error));
@@ -154,7 +154,7 @@ impl CheckpointRounds {
         Ok(())
     }
 
-    /// One checkpoint of each log.
+    /// Runs one checkpoint of each log.
     fn round(&self, each: impl Fn(&Log) -> Result<Moved, DbError>) -> Result<(), DbError> {
         let (begin, written_before) = (Instant::now(), written_bytes());
         let mut frames = 0;
@@ -167,7 +167,7 @@ impl CheckpointRounds {
             return Ok(());
         }
         let written = written_bytes().zip(written_before).map(|(after, before)| after - before);
-        // A page that is in the log several times is written once: without the kernel's count, this is
+        // A page that is in the log several times is written once. Without the kernel's count, the number of frames is
         // the upper bound.
         let blocks = written.map_or(frames, |bytes| bytes / self.page_bytes);
         let ended = Instant::now();
@@ -182,8 +182,8 @@ impl CheckpointRounds {
     }
 }
 
-/// Bytes that this thread has passed to write calls so far: `wchar` in `/proc/pid/io` (proc(5)). This
-/// thread writes to data files only.
+/// Returns the bytes that this thread has passed to write calls so far: `wchar` in `/proc/pid/io` (proc(5)). This
+/// thread only writes to data files.
 fn written_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     let number = text.lines().find_map(|line| line.strip_prefix("wchar:"))?;

@@ -1,4 +1,4 @@
-//! Recognises the files of this backend by their names and contents.
+//! Recognizes the files of this backend by their names and contents.
 
 use super::fill::{FILLER_TABLE, GLOBAL_TABLE};
 use crate::error::DbError;
@@ -9,27 +9,27 @@ use std::os::unix::fs::FileExt;
 
 /// The file that setup fills.
 pub(super) const FILLER: &str = "filler.db";
-/// Suffixes that SQLite gives to the log of a file, the log's index and its journal.
+/// Suffixes that SQLite gives to a file's log, the log's index and its journal.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// The application id of iogauge's files: "ioga".
+/// The application ID of iogauge's files: "ioga".
 pub(super) const APPLICATION_ID: i32 = 0x696f_6761;
-/// Largest page size, in bytes.
+/// Maximum page size, in bytes.
 const MOST_PAGE_BYTES: usize = 65_536;
 
-/// The file of a global.
+/// Returns the file of a global.
 pub(super) fn global_file(number: u32) -> String {
     format!("global{number}.db")
 }
 
-/// Names of a global's files, the global itself last.
+/// Returns the names of a global's files. The file of the global itself is last.
 pub(super) fn files_of_global(number: u32) -> [String; 4] {
     let file = global_file(number);
     let [wal, shm, journal] = BESIDE.map(|suffix| format!("{file}{suffix}"));
     [wal, shm, journal, file]
 }
 
-/// The database file that a name belongs to: itself, or the file whose log, index or journal it is.
-/// `None` for other names.
+/// Returns the database file that a name belongs to: the file itself, or the file whose log, index or journal it is.
+/// Returns `None` for other names.
 fn main_file(name: &str) -> Option<&str> {
     let file = BESIDE.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
     let number = file.strip_prefix("global").and_then(|rest| rest.strip_suffix(".db"));
@@ -37,14 +37,13 @@ fn main_file(name: &str) -> Option<&str> {
     (file == FILLER || is_global).then_some(file)
 }
 
-/// True for names of this backend's files.
+/// Returns true for names of this backend's files.
 pub(super) fn is_named_so(name: &str) -> bool {
     main_file(name).is_some()
 }
 
-/// True for a file that iogauge made: one with its application id or tables, or one beside such a file.
-/// An empty file counts too: it may be left by a killed process, and contains nothing that could be
-/// lost.
+/// Returns true for a file that iogauge made: one with its application ID or tables, or a log, index or journal of such
+/// a file. An empty file also counts. It may be left by a killed process, and contains nothing that could be lost.
 pub(super) fn is_ours(folder: &Folder, name: &str, file: &File) -> bool {
     let Some(main) = main_file(name) else { return false };
     if is_empty(file) {
@@ -57,12 +56,12 @@ pub(super) fn is_ours(folder: &Folder, name: &str, file: &File) -> bool {
     matches!(folder.find(main), Ok(FolderEntry::File(main_file)) if is_filled(main, &main_file))
 }
 
-/// Checks that files with names of logs and journals are such, and that no log belongs to a foreign
-/// database. SQLite discards a log that it does not recognise, and applies any other. Neither kind has
-/// locks, so they can be opened and closed beside connections.
+/// Checks that files named as logs and journals are logs and journals, and that no log belongs to a foreign database.
+/// SQLite discards a log that it does not recognize, and applies any other. There are no locks on either kind, so they
+/// can be opened and closed while connections are open.
 ///
 /// # Errors
-/// [`DbError::Foreign`] with the first other file; errors of the system.
+/// Returns [`DbError::Foreign`] for the first file that is not, or errors of the system.
 pub(super) fn check_logs(folder: &Folder) -> Result<(), DbError> {
     for name in folder.names()?.into_iter().filter(|name| main_file(name).is_some()) {
         let is_right: fn(&str, &File) -> bool = match () {
@@ -81,14 +80,14 @@ pub(super) fn check_logs(folder: &Folder) -> Result<(), DbError> {
     Ok(())
 }
 
-/// True unless the log contains the first page of a foreign database.
+/// Returns true unless the log contains the first page of a foreign database.
 fn is_own_log(name: &str, log: &File) -> bool {
     let Ok(mut pages) = logged_pages(log) else { return false };
     let main = main_file(name).unwrap_or(name);
     pages.find(|page| page.number == 1).is_none_or(|page| is_marked(main, &page.head))
 }
 
-/// The head of a journal is zero until the journal is on the device.
+/// Returns true for a journal. Its header is zero until the journal is on the device.
 fn is_journal(file: &File) -> bool {
     let mut head = [0; 8];
     let bytes = file.read_at(&mut head, 0).unwrap_or(0);
@@ -99,13 +98,13 @@ fn is_empty(file: &File) -> bool {
     file.metadata().is_ok_and(|about| about.len() == 0)
 }
 
-/// True for a file with iogauge's application id, or with iogauge's table in files of earlier versions.
+/// Returns true for a file with iogauge's application ID, or with iogauge's table in files of earlier versions.
 fn is_filled(name: &str, file: &File) -> bool {
     let mut page = vec![0; MOST_PAGE_BYTES];
     file.read_at(&mut page, 0).is_ok_and(|bytes| is_marked(name, &page[..bytes]))
 }
 
-/// The same, judged by the first page or the available part of it.
+/// Like [`is_filled`], for the first page or the available part of it.
 fn is_marked(name: &str, page: &[u8]) -> bool {
     let table = if name == FILLER { FILLER_TABLE } else { GLOBAL_TABLE };
     application_id(page).is_some_and(|id| id == APPLICATION_ID || contains(page, table.as_bytes()))
@@ -141,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A file of SQLite's with a table and an application id.
+    /// Creates an SQLite file with a table and an application ID.
     fn database(path: &Path, table: &str, id: i32) {
         let connection = rusqlite::Connection::open(path).unwrap();
         let sql = format!("PRAGMA application_id = {id}; {table}; INSERT INTO t VALUES (1)");
@@ -165,7 +164,7 @@ mod tests {
         let canary = dir.path().join("canary");
         database(&canary, foreign_table, APPLICATION_ID);
         std::os::unix::fs::symlink(&canary, directory.join("global3.db")).unwrap();
-        // These are its own: by the id, by the table alone, and begun by one that was killed.
+        // These are its own: by the application ID, by the table alone, and one left empty by a killed process.
         database(&directory.join("global4.db"), foreign_table, APPLICATION_ID);
         std::fs::write(directory.join("global4.db-wal"), "commits").unwrap();
         let own = format!("{GLOBAL_TABLE}; CREATE TABLE t (a)");

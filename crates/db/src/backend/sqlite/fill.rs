@@ -1,5 +1,5 @@
-//! Fills files in the fastest way: rows in order, one transaction, no journal. The files are on the
-//! device before they are announced.
+//! Fills files in the fastest way: rows in order, one transaction, no journal. The files are on the device before they
+//! are entered in the marker.
 
 use super::connection::{fault, open, to_fill};
 use super::files::APPLICATION_ID;
@@ -12,19 +12,19 @@ use rusqlite::Connection;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a page that its single row does not use: page header, cell pointer, lengths, row number.
+/// Number of bytes of a page that its single row does not use: page header, cell pointer, lengths, row number.
 const ROW_OVERHEAD: u64 = 40;
-/// Filler rows between two reports of progress; each fills a page.
+/// Number of filler rows between progress reports. Each row fills a page.
 const FILLER_STEP: u64 = 256;
-/// Rows of a global between two reports of progress.
+/// Number of rows of a global between progress reports.
 const GLOBAL_STEP: u64 = 10_000;
-/// Bytes written between two flushes, so that the last one does not take minutes.
+/// Number of bytes written between flushes, so that the last flush does not take minutes.
 const FLUSH_BYTES: u64 = 256 << 20;
 
-/// The table that setup fills. Purge recognises files by it.
+/// The table that setup fills. Purge recognizes files by it.
 pub(super) const FILLER_TABLE: &str =
     "CREATE TABLE filler (block INTEGER PRIMARY KEY, data BLOB NOT NULL)";
-/// The table of a global. Purge recognises files by it.
+/// The table of a global. Purge recognizes files by it.
 pub(super) const GLOBAL_TABLE: &str =
     "CREATE TABLE global (subscript INTEGER PRIMARY KEY, value TEXT NOT NULL)";
 /// The record of a global's worker.
@@ -35,14 +35,14 @@ const WORKER_TABLE: &str =
 struct Filling {
     path: PathBuf,
     connection: Connection,
-    /// Used for flushes. Closing it cannot release a lock of SQLite: nobody else uses the file.
+    /// Used for flushes. Closing it releases no lock that matters, because nobody else uses the file.
     file: File,
     unflushed_bytes: u64,
 }
 
 impl Filling {
-    /// Starts with an empty file. The tables are created before the first row, so that a file left by a
-    /// killed process is recognised.
+    /// Starts with an empty file. The tables are created before the first row, so that a file left by a killed process
+    /// is recognized.
     fn begin(path: &Path, page_bytes: u64, tables: &[&str]) -> Result<Self, DbError> {
         let connection = to_fill(path, page_bytes)?;
         let sql = format!("PRAGMA application_id = {APPLICATION_ID}; {}; BEGIN", tables.join("; "));
@@ -51,7 +51,7 @@ impl Filling {
         Ok(Self { path: path.to_owned(), connection, file, unflushed_bytes: 0 })
     }
 
-    /// Records the bytes written.
+    /// Records the number of bytes written, and flushes the file from time to time.
     fn wrote(&mut self, bytes: u64) -> Result<(), DbError> {
         self.unflushed_bytes += bytes;
         if self.unflushed_bytes < FLUSH_BYTES {
@@ -75,7 +75,7 @@ impl Filling {
     }
 }
 
-/// Makes a file of at least this many bytes, with one row in each page. Reports progress in bytes.
+/// Creates a file of at least `size_bytes` with one row in each page. Reports progress in bytes.
 pub(super) fn filler(
     path: &Path,
     page_bytes: u64,
@@ -108,8 +108,7 @@ pub(super) fn filler(
     filling.end("delete")
 }
 
-/// Makes the file of a global with its initial values, and the record of its worker. Reports progress
-/// in subscripts.
+/// Creates the file of a global with its initial values, and the record of its worker. Reports progress in subscripts.
 pub(super) fn global(
     path: &Path,
     page_bytes: u64,

@@ -1,12 +1,11 @@
-//! A gate between a worker and the write daemon, which delays the next transaction while the log is
-//! restarted.
+//! A gate between a worker and the write daemon. It delays the next transaction while the log is restarted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A worker enters the gate for each transaction. Without it the daemon would always find the log in
-/// use, and the log would grow without limit.
+/// A worker enters the gate for each transaction. Without the gate the daemon would always find the log in use, and the
+/// log would grow without limit.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     state: Mutex<State>,
@@ -20,7 +19,7 @@ struct State {
     inside: bool,
 }
 
-/// A worker inside the gate; dropping it leaves the gate.
+/// A worker inside the gate. Dropping it leaves the gate.
 #[derive(Debug)]
 pub(super) struct Pass<'a>(&'a Gate);
 
@@ -57,7 +56,7 @@ impl Gate {
         (!result.timed_out()).then_some(closed)
     }
 
-    /// Time that the worker waited at the closed gate, in nanoseconds.
+    /// Returns the time that the worker has waited at the closed gate, in nanoseconds.
     pub(super) fn held_ns(&self) -> u64 {
         self.held_ns.load(Ordering::Relaxed)
     }
@@ -103,7 +102,7 @@ mod tests {
             waiting.join().unwrap();
         });
         assert!(gate.held_ns() > 0);
-        // Who gave up waiting left it open.
+        // After the attempt that timed out, the gate is open.
         drop(gate.enter());
     }
 }

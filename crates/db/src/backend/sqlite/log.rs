@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 /// Bytes before each page in the log.
 const FRAME_HEAD_BYTES: u64 = 24;
-/// Longest wait for a worker before the restart of the log is postponed.
+/// Maximum wait for a worker before the restart of the log is postponed.
 const WORKER_PATIENCE: Duration = Duration::from_secs(5);
-/// Longest time that a worker waits at the gate for readers of other programs, and the time until the
-/// next attempt if that was in vain.
+/// Maximum time that a worker waits at the gate for readers of other programs, and the pause before the next attempt if
+/// that fails.
 const RESTART_PATIENCE: Duration = Duration::from_millis(100);
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
-/// Longest wait for readers of other programs when everything has to reach the data file.
+/// Maximum wait for readers of other programs when everything must reach the data file.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Counts all bytes written to a log that is restarted from time to time.
@@ -33,25 +33,24 @@ pub(super) struct LogCount {
 
 #[derive(Debug)]
 struct Counted {
-    /// The generation of the log that was last seen.
+    /// Generation of the log when last seen.
     salt: u32,
-    /// Frames of all generations before it.
+    /// Frames of all earlier generations.
     before: u64,
     /// Frames that existed when counting began.
     others: u64,
-    /// Frames of this generation. After a complete checkpoint it does not grow: the next generation
-    /// begins.
+    /// Frames of this generation. They do not grow after a complete checkpoint, because the next generation begins.
     frames: u32,
 }
 
 impl LogCount {
-    /// Bytes written since this was made.
+    /// Returns the number of bytes written since counting began.
     pub(super) fn bytes(&self) -> Result<u64, DbError> {
         Ok(self.frames(0)? * self.frame_bytes)
     }
 
-    /// Frames written since this was made. `seen` is the number that a checkpoint has found in the
-    /// generation known so far.
+    /// Returns the number of frames written since counting began. `seen` is the number that a checkpoint has found in
+    /// the last known generation.
     fn frames(&self, seen: u32) -> Result<u64, DbError> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.frames = counted.frames.max(seen);
@@ -80,14 +79,14 @@ pub(super) struct Log {
 /// Result of a checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// Frames of the log that it copied to the data file.
+    /// Number of frames copied from the log to the data file.
     pub frames: u64,
     /// True if the log is restarted.
     pub restarted: bool,
 }
 
 impl Log {
-    /// Opens it. Pages left by a killed run are copied to the data file first.
+    /// Opens the log. Pages left by a killed run are first copied to the data file.
     pub(super) fn open(
         path: &Path,
         settings: &Settings,
@@ -102,7 +101,7 @@ impl Log {
             connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)
         };
         match look() {
-            // A reader is active; the first checkpoint of the run copies them.
+            // A reader is active. The first checkpoint of the run copies them.
             Err(error) if is_busy(&error) => {}
             looked => drop(looked.map_err(|error| fault(path, &error))?),
         }
@@ -119,19 +118,18 @@ impl Log {
         Ok(Self { path: path.to_owned(), connection, count, gate, page_bytes, restart_from })
     }
 
-    /// Its counter, to be kept until the log is closed.
+    /// Returns its counter, which must be kept until the log is closed.
     pub(super) fn count(&self) -> Arc<LogCount> {
         self.count.clone()
     }
 
-    /// Bytes of pages that are not in the data file yet.
+    /// Returns the number of bytes in pages that are not yet in the data file.
     pub(super) fn pending_bytes(&self) -> Result<u64, DbError> {
         Ok(u64::from(self.count.index.read()?.pending()) * self.page_bytes)
     }
 
-    /// Copies pages to the data file while the worker continues. If the log is longer than
-    /// `restart_bytes` then, it copies the last pages while the worker waits at the gate, so that the
-    /// log is restarted.
+    /// Copies pages to the data file while the worker continues. If the log is then longer than `restart_bytes`, copies
+    /// the remaining pages while the worker waits at the gate, so that the log is restarted.
     pub(super) fn checkpoint(&self, restart_bytes: u64) -> Result<Moved, DbError> {
         let mut moved =
             Moved { frames: self.move_pages(CheckpointMode::PASSIVE)?, restarted: false };
@@ -170,8 +168,8 @@ impl Log {
         }
     }
 
-    /// Does a checkpoint of SQLite, if there is anything to copy. The log can be restarted only after a
-    /// complete checkpoint, so that no generation is missed.
+    /// Runs an SQLite checkpoint if there is anything to copy. The log can only restart after a complete checkpoint, so
+    /// no generation is missed.
     fn move_pages(&self, mode: CheckpointMode) -> Result<u64, DbError> {
         self.count.frames(0)?;
         let before = self.count.index.read()?;
@@ -184,7 +182,7 @@ impl Log {
                 let backfilled = u32::try_from(backfilled).unwrap_or(0);
                 Ok(u64::from(backfilled.saturating_sub(before.backfilled)))
             }
-            // A reader uses an older state; the next round does the rest.
+            // A reader uses an older state. The next round copies the rest.
             Err(error) if is_busy(&error) => Ok(0),
             Err(error) => Err(fault(&self.path, &error)),
         }

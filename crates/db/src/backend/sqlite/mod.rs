@@ -1,9 +1,9 @@
-//! SQLite: a file for each global, so that workers write in parallel; a write-ahead log for each file,
-//! and a thread that copies the logs' pages to the files.
+//! SQLite: a file for each global, so that workers write in parallel; a write-ahead log for each file; and a thread
+//! that copies the logs' pages to the files.
 //!
-//! `DIR/RAN` contains `filler.db`, which setup fills; `global1.db`, `global2.db` … with the tables
-//! `global` and `worker`; and beside each global in use its log `-wal` with an index, `-shm`. The
-//! record of a worker is in the file of its global, so that a transaction is a commit of one file.
+//! `DIR/RAN` contains `filler.db`, which setup fills; `global1.db`, `global2.db` … with the tables `global` and
+//! `worker`; and for each global in use its log `-wal` with the index `-shm`. The record of a worker is in the file of
+//! its global, so a transaction commits in a single file.
 
 mod connection;
 mod daemon;
@@ -30,7 +30,7 @@ use settings::Settings;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The row of the table.
+/// The row of this backend.
 pub const INFO: BackendInfo = BackendInfo {
     name: "sqlite",
     url: "sqlite:DIR",
@@ -57,7 +57,7 @@ struct Sqlite {
 }
 
 impl Sqlite {
-    /// The marker, if it agrees with the settings of the URL.
+    /// Returns the marker if it agrees with the settings of the URL.
     fn marker(&self) -> Result<Marker, DbError> {
         let marker = self.dir.marker()?;
         let folder = self.dir.there()?;
@@ -77,10 +77,10 @@ impl Sqlite {
         self.dir.join(&global_file(number))
     }
 
-    /// Removes existing files of a global, the global itself last, and creates an empty one.
+    /// Removes existing files of a global, the global's own file last, and creates an empty one.
     fn begin_global(&self, number: u32) -> Result<(), DbError> {
         self.remove_global(number)?;
-        // A foreign file of this name is an error.
+        // Fails if a foreign file has this name.
         self.dir.there()?.create(&global_file(number)).map(drop)
     }
 
@@ -96,7 +96,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Writes the marker, and flushes it with the files it names, so that they survive a power failure.
+    /// Writes the marker and flushes it, so that it survives a power failure together with the files it names.
     fn announce(&self, marker: &Marker) -> Result<(), DbError> {
         self.dir.write(marker)?;
         let folder = self.dir.path();
@@ -104,7 +104,7 @@ impl Sqlite {
         synced.map_err(|error| system_fault(folder, &error))
     }
 
-    /// The global's entry in the marker.
+    /// Returns the global's entry in the marker.
     fn global(&self, number: u32) -> Result<Global, DbError> {
         let marker = self.marker()?;
         let found = marker.globals.iter().find(|global| global.number == number);
@@ -134,8 +134,7 @@ impl Database for Sqlite {
             self.announce(&marker)
         };
         fill().inspect_err(|_| {
-            // The first error is the one to report; files that cannot be removed now are found by
-            // purge.
+            // Report the first error. Purge finds files that cannot be removed now.
             let _ = self.dir.purge(is_ours);
         })
     }
@@ -167,7 +166,7 @@ impl Database for Sqlite {
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.marker()?;
         let _lock = self.dir.lock()?;
-        // Another process may have made one in the meantime.
+        // Another process may have created a global in the meantime.
         let mut marker = self.marker()?;
         let next = marker.globals.len() as u32 + 1;
         if global.number != next {
@@ -177,7 +176,7 @@ impl Database for Sqlite {
                 global.number
             )));
         }
-        // Left by a killed process.
+        // A killed process may have left files.
         self.begin_global(global.number)?;
         let path = self.global_path(global.number);
         let mut fill = || {
@@ -186,8 +185,7 @@ impl Database for Sqlite {
             self.announce(&marker)
         };
         fill().inspect_err(|_| {
-            // The first error is the one to report; files that cannot be removed now are removed by the
-            // next creation.
+            // Report the first error. The next creation removes files that cannot be removed now.
             let _ = self.remove_global(global.number);
         })
     }
@@ -277,7 +275,7 @@ impl Database for Sqlite {
     }
 }
 
-/// Settings that a worker's connection reports.
+/// Returns the settings that a worker's connection reports.
 fn pragmas(path: &Path, settings: &Settings) -> Result<Vec<(String, String)>, DbError> {
     let connection = connection::to_work(path, settings)?;
     connection::leave_log(&connection).map_err(|error| fault(path, &error))?;

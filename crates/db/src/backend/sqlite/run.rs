@@ -88,7 +88,7 @@ impl Activity for SqliteRun {
         Ok(Counts {
             updates: Some(self.sum(|(_, tally)| tally.updates.load(Ordering::Relaxed))),
             commits: Some(self.sum(|(_, tally)| tally.commits.load(Ordering::Relaxed))),
-            // Cache hits and misses are not available: each connection has its own.
+            // Cache hits and misses are not available, because each connection has its own cache.
             blocks_read: None,
             blocks_hit: None,
             blocks_written: Some(deeds.blocks.load(Ordering::Relaxed)),

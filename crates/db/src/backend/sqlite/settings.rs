@@ -8,10 +8,10 @@ use std::time::Duration;
 
 /// Default page size, in bytes.
 const PAGE_BYTES: u64 = 8192;
-/// Smallest page that can be read directly on every device, and SQLite's largest page, in bytes.
+/// From the smallest page that every device can read directly to SQLite's largest page, in bytes.
 const PAGES: std::ops::RangeInclusive<u64> = 4096..=65536;
 
-/// The rows of the table of settings.
+/// All settings.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         key: "page_size",
@@ -50,7 +50,7 @@ impl Synchronous {
         }
     }
 
-    /// What a crash may lose.
+    /// Returns what a crash may lose.
     pub(super) fn may_lose(self) -> Option<String> {
         let text = match self {
             Self::Full => return None,
@@ -71,16 +71,16 @@ pub(super) struct Settings {
     /// Page size in bytes, if it was set.
     pub page_bytes: Option<u64>,
     pub synchronous: Synchronous,
-    /// Time from the start of a checkpoint to the start of the next.
+    /// Time from the start of one checkpoint to the start of the next.
     pub checkpoint: Duration,
-    /// Size of a log at which a checkpoint starts earlier, in bytes.
+    /// Size of a log at which a checkpoint starts early, in bytes.
     pub checkpoint_bytes: u64,
     /// Page cache of each worker's connection, in bytes.
     pub cache_bytes: u64,
 }
 
 impl Settings {
-    /// Parses them.
+    /// Parses the settings of a URL.
     pub(super) fn of(url: &DbUrl) -> Result<Self, DbError> {
         let text = |key: &str| url.settings.get(key).map(String::as_str);
         let wrong = |key: &str, right: &str| {
@@ -121,12 +121,12 @@ impl Settings {
         })
     }
 
-    /// Page size of a new database, in bytes.
+    /// Returns the page size of a new database, in bytes.
     pub(super) fn page_bytes(&self) -> u64 {
         self.page_bytes.unwrap_or(PAGE_BYTES)
     }
 
-    /// Settings that are reported with a result.
+    /// Returns the settings that are reported with a result.
     pub(super) fn told(&self) -> Vec<(String, String)> {
         let pair = |key: &str, value: String| (key.to_owned(), value);
         vec![

@@ -1,7 +1,6 @@
-//! The header of SQLite's index of a log: the length of the log, and how much of it is in the data
-//! file.
+//! The header of SQLite's index of a log: the length of the log, and how much of it is in the data file.
 //!
-//! Its format is documented in <https://www.sqlite.org/walformat.html>, section 2.1.
+//! The format is documented in <https://www.sqlite.org/walformat.html>, section 2.1.
 
 use crate::directory::fault;
 use crate::error::DbError;
@@ -12,12 +11,12 @@ use std::time::{Duration, Instant};
 
 /// Size of each of the two copies of the header, in bytes.
 const COPY: usize = 48;
-/// Longest wait until both copies agree. They differ while a commit writes them, which is short unless
-/// the worker loses its processor at that moment.
+/// Maximum wait until both copies agree. They differ while a commit writes them. This is short unless the worker loses
+/// its processor at that moment.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Attempts without a wait; later attempts wait.
+/// Number of attempts without a pause. Later attempts pause.
 const LOOKS: u32 = 100;
-/// Time between later attempts.
+/// Pause between later attempts.
 const WAIT: Duration = Duration::from_micros(200);
 
 /// Contents of the header.
@@ -25,21 +24,21 @@ const WAIT: Duration = Duration::from_micros(200);
 pub(super) struct LogState {
     /// Changes whenever the log is restarted.
     pub salt: u32,
-    /// Valid frames of the log, each a page.
+    /// Number of valid frames in the log, each a page.
     pub frames: u32,
-    /// Frames that are in the data file.
+    /// Number of frames that are in the data file.
     pub backfilled: u32,
 }
 
 impl LogState {
-    /// Frames that are not in the data file yet.
+    /// Returns the number of frames that are not in the data file yet.
     pub(super) fn pending(&self) -> u32 {
         self.frames.saturating_sub(self.backfilled)
     }
 }
 
-/// The file of an index. Closing it would release SQLite's locks on it (POSIX, `fcntl`), so it must
-/// stay open longer than every connection of this process to the database.
+/// The file of an index. Closing it would release SQLite's locks on it (POSIX, `fcntl`). So it must stay open until
+/// every connection of this process to the database is closed.
 #[derive(Debug)]
 pub(super) struct WalIndex {
     file: File,

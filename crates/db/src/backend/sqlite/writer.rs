@@ -17,25 +17,25 @@ const UPDATE: &str = "UPDATE global SET value = ?2 WHERE subscript = ?1";
 const NOTE: &str = "UPDATE worker SET sequence = ?2 WHERE worker = ?1";
 const COMMIT: &str = "COMMIT";
 
-/// Counts of SQLite on a worker's connections.
+/// SQLite's counts on a worker's connections.
 #[derive(Debug, Default)]
 pub(super) struct WriterCounts {
-    /// Rows of the global that were changed.
+    /// Number of changed rows of the global.
     pub updates: AtomicU64,
-    /// Commits, counted by SQLite's commit hook.
+    /// Number of commits, counted by SQLite's commit hook.
     pub commits: AtomicU64,
 }
 
-/// Writes into one global.
+/// Writes to one global.
 pub(super) struct SqliteWriter {
     path: PathBuf,
     connection: Connection,
     transactions: Transactions,
     gate: Arc<Gate>,
     tally: Arc<WriterCounts>,
-    /// Updates that this connection has added to the tally.
+    /// Number of updates that this connection has added to the tally.
     tallied: u64,
-    /// Changes of the worker's record.
+    /// Number of changes to the worker's record.
     notes: u64,
 }
 
@@ -49,7 +49,7 @@ impl SqliteWriter {
     ) -> Result<Self, DbError> {
         let mut connection = to_work(path, settings)?;
         let commits = tally.clone();
-        // Replaces the hook of SQLite's own checkpoints, which are disabled.
+        // Replaces the hook for SQLite's automatic checkpoints, which are disabled.
         let hooked = connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
             commits.commits.fetch_add(1, Ordering::Relaxed);
             Ok(())
@@ -60,8 +60,7 @@ impl SqliteWriter {
         Ok(Self { path, connection, transactions, gate, tally, tallied: 0, notes: 0 })
     }
 
-    /// Does one transaction. The statements are taken from the connection's cache once for all its
-    /// updates.
+    /// Executes one transaction. The statements are taken from the connection's cache once for all updates.
     fn transaction(&mut self, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let Self { path, connection, transactions, gate, notes, .. } = self;
         let prepare = |sql| connection.prepare_cached(sql).map_err(|error| fault(path, &error));
@@ -84,7 +83,7 @@ impl Writer for SqliteWriter {
     fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let done = self.transaction(counts);
         if done.is_err() && !self.connection.is_autocommit() {
-            // The first error is the one to report.
+            // Report the first error.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         let updates = self.connection.total_changes() - self.notes;

@@ -1,4 +1,4 @@
-//! The formats known, each with where its magic number stands.
+//! The known formats, and where their magic numbers are.
 
 use super::Source;
 
@@ -50,12 +50,12 @@ signatures! {
     Mbr = "MBR partition table",
 }
 
-/// One check: the format, where its magic number is there.
+/// Returns the format if its magic number is found.
 type Check = fn(&dyn Source) -> Option<Signature>;
 
 const CHECKS: &[Check] = &[ext, luks, lvm2, md_raid, zfs, swap, vfat, gpt, mbr];
 
-/// Formats that one magic number at one place identifies.
+/// Formats identified by one magic number at a fixed offset.
 const FIXED: &[(Signature, u64, &[u8])] = &[
     (Signature::Xfs, 0, b"XFSB"),
     (Signature::Btrfs, 0x1_0040, b"_BHRfS_M"),
@@ -71,24 +71,24 @@ const FIXED: &[(Signature, u64, &[u8])] = &[
     (Signature::OracleAsm, 32, b"ORCLDISK"),
 ];
 
-/// The bytes of a UUID in the order they are written.
+/// Returns the bytes of a UUID in written order.
 const fn uuid(value: u128) -> [u8; 16] {
     value.to_be_bytes()
 }
 
-/// Every format found.
+/// Returns every format found.
 pub(super) fn all(source: &dyn Source) -> Vec<Signature> {
     let fixed = FIXED.iter().filter(|(_, offset, magic)| source.has(*offset, magic));
     fixed.map(|(found, ..)| *found).chain(CHECKS.iter().filter_map(|check| check(source))).collect()
 }
 
-/// ext2, 3 and 4 share a magic number; features distinguish them as the kernel's drivers do.
+/// Recognizes ext2, ext3 and ext4. They share a magic number and are told apart by their features, as in the kernel.
 fn ext(source: &dyn Source) -> Option<Signature> {
     const SUPERBLOCK: u64 = 1024;
     const HAS_JOURNAL: u32 = 0x4;
-    /// Compatible read-only features that ext3 has: sparse_super, large_file, btree_dir.
+    /// Read-only compatible features of ext3: sparse_super, large_file, btree_dir.
     const EXT3_RO_COMPAT: u32 = 0x7;
-    /// Incompatible features that ext3 has: filetype, recover, meta_bg.
+    /// Incompatible features of ext3: filetype, recover, meta_bg.
     const EXT3_INCOMPAT: u32 = 0x16;
     if !source.has(SUPERBLOCK + 0x38, &0xef53u16.to_le_bytes()) {
         return None;
@@ -112,11 +112,11 @@ fn luks(source: &dyn Source) -> Option<Signature> {
         let luks1 = source.has(6, &1u16.to_be_bytes());
         return Some(if luks1 { Signature::Luks1 } else { Signature::Luks2 });
     }
-    // LUKS2 keeps a second header that survives the loss of the first.
+    // LUKS2 keeps a second header, which remains if the first is lost.
     SECOND_HEADERS.iter().any(|at| source.has(*at, b"SKUL\xba\xbe")).then_some(Signature::Luks2)
 }
 
-/// The label stands in one of the first four sectors.
+/// Recognizes LVM2 by its label in one of the first four sectors.
 fn lvm2(source: &dyn Source) -> Option<Signature> {
     (0..4u64)
         .map(|sector| sector * 512)
@@ -124,7 +124,7 @@ fn lvm2(source: &dyn Source) -> Option<Signature> {
         .then_some(Signature::Lvm2)
 }
 
-/// md superblocks: version 1.1 at the start, 1.2 at 4 KiB, 1.0 and 0.90 near the end.
+/// Recognizes md superblocks: version 1.1 at the start, 1.2 at 4 KiB, 1.0 and 0.90 near the end.
 fn md_raid(source: &dyn Source) -> Option<Signature> {
     const MAGIC: u32 = 0xa92b_4efc;
     let size = source.size_bytes();
@@ -132,12 +132,12 @@ fn md_raid(source: &dyn Source) -> Option<Signature> {
     let v0_90 = (size & !0xffff).checked_sub(65536);
     let little_endian = [Some(0), Some(4096), v1_0, v0_90];
     let found = little_endian.into_iter().flatten().any(|at| source.has(at, &MAGIC.to_le_bytes()))
-        // Version 0.90 is in the byte order of the machine that made it.
+        // Version 0.90 uses the byte order of the machine that created it.
         || v0_90.is_some_and(|at| source.has(at, &MAGIC.to_be_bytes()));
     found.then_some(Signature::MdRaid)
 }
 
-/// Four labels of 256 KiB, two at each end; each has a ring of uberblocks in its second half.
+/// Recognizes ZFS by its four labels of 256 KiB, two at each end. The second half of each is a ring of uberblocks.
 fn zfs(source: &dyn Source) -> Option<Signature> {
     const LABEL: u64 = 256 << 10;
     const UBERBLOCKS: u64 = 128 << 10;
@@ -156,7 +156,8 @@ fn zfs(source: &dyn Source) -> Option<Signature> {
         .then_some(Signature::Zfs)
 }
 
-/// The magic number ends the first page, whose size is the machine's that made it.
+/// Recognizes swap by the magic number at the end of the first page. The page size is that of the machine that created
+/// it.
 fn swap(source: &dyn Source) -> Option<Signature> {
     const MAGICS: [&[u8]; 5] =
         [b"SWAPSPACE2", b"SWAP-SPACE", b"S1SUSPEND\0", b"S2SUSPEND\0", b"LINHIB0001"];
@@ -172,7 +173,7 @@ fn vfat(source: &dyn Source) -> Option<Signature> {
     names.iter().any(|(at, name)| source.has(*at, name)).then_some(Signature::Vfat)
 }
 
-/// The table in the second block, for both usual block sizes, or its copy in the last one.
+/// Recognizes a GPT by the header in the second block, for both common block sizes, or its copy in the last block.
 fn gpt(source: &dyn Source) -> Option<Signature> {
     let size = source.size_bytes();
     [Some(512), Some(4096), size.checked_sub(512), size.checked_sub(4096)]
@@ -182,7 +183,8 @@ fn gpt(source: &dyn Source) -> Option<Signature> {
         .then_some(Signature::Gpt)
 }
 
-/// Boot sectors of file systems end in the same two bytes, so the entries must make sense too.
+/// Recognizes an MBR. Boot sectors of file systems end with the same two bytes, so the partition entries must be valid
+/// too.
 fn mbr(source: &dyn Source) -> Option<Signature> {
     const PROTECTIVE: u8 = 0xee;
     let sector = source.read(0, 512)?;
@@ -204,7 +206,7 @@ mod tests {
 
     const SIZE: usize = 1 << 20;
 
-    /// Offsets with the bytes there.
+    /// Offsets and the bytes at them.
     type Patches<'a> = &'a [(usize, &'a [u8])];
 
     fn image(patches: Patches<'_>) -> Vec<u8> {

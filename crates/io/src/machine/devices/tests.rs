@@ -1,10 +1,10 @@
-//! The walk over trees that stand in for sysfs.
+//! Tests the walk on made-up sysfs trees.
 
 use super::*;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// A `/` with a sysfs to be filled.
+/// A `/` with a made-up sysfs.
 struct Fake {
     dir: tempfile::TempDir,
 }
@@ -24,14 +24,14 @@ impl Fake {
         fs::write(path, text).unwrap();
     }
 
-    /// A symbolic link at `below` to an absolute path of the fake tree.
+    /// Creates a symbolic link at `below` to a path in the made-up tree.
     fn link(&self, below: &str, to: &str) {
         let path = self.dir.path().join(below);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(self.dir.path().join(to), path).unwrap();
     }
 
-    /// A disk `name` at `sys/devices/NAME`; hidden ones have no number.
+    /// Adds a disk at `sys/devices/NAME`. Hidden disks have no number.
     fn disk(&self, name: &str, number: Option<&str>) {
         let dir = format!("sys/devices/{name}");
         self.write(&format!("{dir}/queue/iostats"), "1\n");
@@ -175,7 +175,7 @@ fn a_loop_device_lies_on_what_its_file_lies_on() {
     assert_eq!(fake.tree(7, 3).chain(), "loop3");
 }
 
-/// A mount with an anonymous number.
+/// Returns a mount with an anonymous device number.
 fn mount(file_system: &str, source: &str) -> Mount {
     let line = format!("41 27 0:44 / /data rw - {file_system} {source} rw");
     crate::kernel::parse_mountinfo(line.as_bytes()).remove(0)

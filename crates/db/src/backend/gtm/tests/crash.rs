@@ -1,4 +1,4 @@
-//! What was acknowledged is there, whoever is killed.
+//! Acknowledged transactions survive, whichever processes are killed.
 
 use super::{gtm, kill, processes, set_up, signal};
 use crate::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
@@ -24,7 +24,7 @@ const PLAN: DbPoolPlan = DbPoolPlan {
     hang: Duration::ZERO,
     seed: 7,
 };
-/// Names the place of the database that the child works on.
+/// Environment variable with the place of the database that the child uses.
 const CHILD: &str = "IOGAUGE_TEST_GTM_CHILD";
 
 fn pool(db: &Gtm) -> DbPool {
@@ -46,7 +46,7 @@ fn pool(db: &Gtm) -> DbPool {
     pool
 }
 
-/// Everything that was acknowledged is there, and whole transactions behind it at most.
+/// Checks that everything acknowledged is there, followed by at most some more complete transactions.
 fn check(db: &Gtm) {
     let acknowledged = Acknowledged::read(&db.directory.acknowledged()).unwrap().unwrap();
     let committed = db.committed().unwrap();
@@ -76,7 +76,7 @@ fn check(db: &Gtm) {
     }
 }
 
-/// Waits until some transactions of each worker were acknowledged.
+/// Waits until some transactions of each worker are acknowledged.
 fn wait_for_work(path: &Path) {
     let end = Instant::now() + Duration::from_secs(30);
     let works = || {
@@ -90,7 +90,7 @@ fn wait_for_work(path: &Path) {
     }
 }
 
-/// Ends with SIGKILL the processes of a run whose command has one of these words.
+/// Starts a run, and kills its processes whose command contains one of these words.
 fn run_and_kill(db: &Gtm, words: &[&str]) {
     let mut pool = pool(db);
     wait_for_work(&db.directory.acknowledged());
@@ -106,14 +106,14 @@ fn run_and_kill(db: &Gtm, words: &[&str]) {
     assert!(matches!(&fault, DbError::Gone(text) if !text.contains('\n')), "{fault:?}");
 }
 
-/// A purge leaves nothing of a database, whatever GT.M has put beside it.
+/// Checks that a purge leaves nothing of a database, whatever GT.M has put next to it.
 #[track_caller]
 fn goes(db: &Gtm) {
     assert_eq!(db.purge().unwrap().left, Vec::<String>::new());
     assert!(!db.directory.path().exists());
 }
 
-/// GT.M writes the parts of transactions that never committed beside the journal, and keeps what lies there.
+/// GT.M writes the parts of transactions that never committed next to the journal, and keeps existing files there.
 #[test]
 fn what_recoveries_leave_goes() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn a_database_all_of_whose_processes_are_killed_loses_nothing() {
     check(&db);
 }
 
-/// The shared memory and semaphores of a database go, as where the machine stops.
+/// Removes the shared memory and semaphores of a database, as if the machine had stopped.
 fn forget_memory(db: &Gtm) {
     let said = db.tools.run("mupip", &["ftok", files::DATA], "").unwrap();
     let line = said.lines().find(|line| line.contains(files::DATA)).unwrap();
@@ -173,7 +173,7 @@ fn a_machine_that_stops_loses_nothing() {
     run_and_kill(&db, &["RanWorker", "RanKeeper"]);
     forget_memory(&db);
     check(&db);
-    // The database is as good as before.
+    // The database is usable as before.
     drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());
     goes(&db);
 }
@@ -188,7 +188,7 @@ fn a_database_that_a_crash_left_can_be_purged() {
     goes(&db);
 }
 
-/// Works until it is killed: the other half of the test below.
+/// Works until it is killed, as the child process of the next test.
 #[test]
 fn child() {
     let Some(place) = std::env::var_os(CHILD) else { return };
@@ -221,7 +221,7 @@ fn workers_end_when_iogauge_is_killed() {
     ));
     child.kill().unwrap();
     child.wait().unwrap();
-    // Its processes are leaving still, and nothing changes any more where it is held.
+    // Its processes are still leaving. While the lock is held nothing changes any more.
     let held = db.hold().unwrap();
     check(&db);
     drop(held);
@@ -268,7 +268,7 @@ fn processes_that_are_stopped_do_not_hold_up_a_run() {
         }
         ending.join().unwrap();
     }
-    // Nothing is left, and the next run finds all in order.
+    // Nothing is left, and the next run finds a consistent database.
     assert_eq!(processes(db.directory.path()), []);
     drop(db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap());
 }

@@ -1,4 +1,4 @@
-//! Disks that are full or cannot be written.
+//! Tests disks that are full or cannot be written.
 
 use super::{gtm, progressing, set_up};
 use crate::backend::gtm::files;
@@ -73,7 +73,7 @@ fn a_load_that_was_killed_is_removed_by_whoever_comes_next() {
         files::begin_load(&db.tools, &db.directory.there().unwrap()).unwrap();
         let number = if run_between { 3 } else { 2 };
         progressing(|progress| db.fill(Global { number, ..large }, progress)).unwrap();
-        // Since then the machine was started anew.
+        // The machine has been restarted since then.
         std::fs::write(db.directory.join("loading"), "another").unwrap();
         if run_between {
             drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());

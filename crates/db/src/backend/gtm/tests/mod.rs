@@ -1,4 +1,4 @@
-//! What only GT.M has: routines that must count as we do, processes that can be killed.
+//! Tests specific to GT.M: routines that must count as iogauge does, and processes that can be killed.
 
 mod crash;
 mod disk;
@@ -15,7 +15,7 @@ use crate::url::DbUrl;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// A database of a place, or a word about why there is none.
+/// Returns a database at a place; skips the test if GT.M is not installed.
 fn gtm(test: &str, place: &Path, settings: &str) -> Option<Gtm> {
     let Some(dist) = install::find() else {
         iogauge_test_support::skip(test, &install::absent().unwrap());
@@ -39,7 +39,7 @@ fn set_up(gtm: &Gtm, size_bytes: u64, globals: u32, subscripts: u64) {
     }
 }
 
-/// Processes of GT.M that are at work in a folder, and what they run.
+/// Returns GT.M's processes that work in a folder, and their commands.
 fn processes(folder: &Path) -> Vec<(u32, String)> {
     let folder: PathBuf = folder.canonicalize().unwrap();
     let mut found = Vec::new();
@@ -53,12 +53,12 @@ fn processes(folder: &Path) -> Vec<(u32, String)> {
     found
 }
 
-/// Ends processes of a folder with SIGKILL; those whose command has this word.
+/// Kills the processes of a folder whose command contains this word.
 fn kill(folder: &Path, word: &str) -> usize {
     signal(folder, word, rustix::process::Signal::KILL)
 }
 
-/// Sends a signal to processes of a folder whose command has this word.
+/// Sends a signal to the processes of a folder whose command contains this word.
 fn signal(folder: &Path, word: &str, signal: rustix::process::Signal) -> usize {
     let victims: Vec<_> =
         processes(folder).into_iter().filter(|(_, line)| line.contains(word)).collect();

@@ -1,4 +1,4 @@
-//! M counts as Rust does, and says what it did.
+//! The M routines count as Rust does, and report what they did.
 
 use super::{gtm, processes, set_up};
 use crate::backend::gtm::files;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
 
-/// What M draws and writes, line by line, against what Rust does.
+/// Compares what M draws and writes, line by line, with what Rust does.
 fn compare(gtm: &crate::backend::gtm::Gtm, plan: &WorkerPlan) {
     let mut process = Process::start(&gtm.tools, "prove^RanWorker", "").unwrap();
     process.tell(format_args!("{}", plan_line(plan, true))).unwrap();
@@ -72,13 +72,13 @@ fn other(counts: &Counts, name: &str) -> u64 {
     counts.others.iter().find(|(other, _)| *other == name).unwrap().1
 }
 
-/// Commits of a worker by itself, and flushes of the journal meanwhile.
+/// Returns the commits of one worker, and the journal flushes meanwhile.
 fn flushes(activity: &dyn Activity, plan: WorkerPlan) -> (u64, u64) {
     let mut writer = activity.writer(plan).unwrap();
     let before = activity.counts().unwrap();
     let mut counts = WorkerCounts::default();
     work(writer.as_mut(), 50, Duration::from_secs(20), &mut counts);
-    // Its own counts come when it ends.
+    // Its own counts arrive when it ends.
     drop(writer);
     let after = activity.counts().unwrap();
     let commits = after.commits.unwrap() - before.commits.unwrap();
@@ -108,7 +108,7 @@ fn a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not() {
     );
 }
 
-/// A process that leaves would write them, and nobody could tell how long that takes.
+/// Otherwise a process that leaves would write them, which takes an unknown time.
 #[test]
 fn dirty_blocks_wait_for_the_drain() {
     let dir = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn dirty_blocks_wait_for_the_drain() {
     let written = || activity.counts().unwrap().blocks_written.unwrap();
     let (before, _) = (written(), activity.cycles().unwrap());
     activity.drain().unwrap();
-    // Of some 1,300 blocks; timers write a few earlier, once a second.
+    // Out of about 1,300 blocks. Timers write a few earlier, once per second.
     let drained = written() - before;
     assert!(drained > 500, "{drained} blocks");
     let cycles = activity.cycles().unwrap();
@@ -141,7 +141,7 @@ fn an_order_ends_by_its_number_or_by_its_time() {
     assert_eq!(work(writer.as_mut(), 20, Duration::from_secs(20), &mut counts), 20);
     assert_eq!((counts.commits.count(), counts.updates.count()), (20, 100));
     assert_eq!(counts.update_bytes, 10_000);
-    // One whose time is over is one transaction.
+    // An order whose time is over does one transaction.
     assert_eq!(work(writer.as_mut(), u32::MAX, Duration::ZERO, &mut counts), 21);
     assert_eq!(counts.commits.count(), 21);
     drop((writer, activity));
@@ -163,7 +163,7 @@ fn earlier_journals_go() {
             |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
         entries.filter(|path| name(path).starts_with(files::JOURNAL)).collect()
     };
-    // A crash may need those of the last seconds, and any may need the last.
+    // A crash may need the journals of the last few seconds, and always the last one.
     assert!(journals().len() > 2);
     for path in journals() {
         let old = std::time::SystemTime::now() - Duration::from_secs(60);
