@@ -424,7 +424,7 @@ proptest! {
             Ok(file) => {
                 let found: Vec<_> = file.sections.iter().map(|section| {
                     let o = &section.options;
-                    [o.iodepth, o.fsync_every, o.read_percent, o.numjobs]
+                    [o.plain.iodepth, o.plain.fsync_every, o.plain.read_percent, o.plain.numjobs]
                 }).collect();
                 prop_assert_eq!(found, wanted);
             }

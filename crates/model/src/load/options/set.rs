@@ -45,7 +45,7 @@ pub(super) fn rw(o: &mut Typed, value: &Value<'_>) -> Set {
         return Err(Wrong::unsupported("iogauge reads and writes, and trims nothing"));
     }
     let rw = text.parse::<Rw>()?;
-    (o.rw, o.rw_number) = (rw.pattern, Some(rw));
+    (o.plain.rw, o.rw_number) = (rw.pattern, Some(rw));
     Ok(())
 }
 
@@ -87,7 +87,7 @@ pub(super) fn blockalign(o: &mut Typed, value: &Value<'_>) -> Set {
         let why = "reads and writes have one alignment; hint: use one number";
         return Err(Wrong::unsupported(why));
     }
-    o.blockalign = read.or(write).filter(|bytes| *bytes > 0);
+    o.plain.blockalign_bytes = read.or(write).filter(|bytes| *bytes > 0);
     Ok(())
 }
 
@@ -95,7 +95,7 @@ pub(super) fn startdelay(o: &mut Typed, value: &Value<'_>) -> Set {
     if value.word()?.contains(['-', ':']) {
         return Err(Wrong::unsupported("a delay is not drawn; hint: use startdelay=5"));
     }
-    o.startdelay_ns = value.duration_ns(1e9)?;
+    o.plain.startdelay_ns = value.duration_ns(1e9)?;
     Ok(())
 }
 
@@ -125,7 +125,7 @@ pub(super) fn verify_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
 pub(super) fn nice(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     let nice = text.parse().ok().filter(|nice| (-20..=19).contains(nice));
-    o.nice = nice.ok_or_else(|| Wrong::value(format!("\"{text}\" is not from -20 to 19")))?;
+    o.plain.nice = nice.ok_or_else(|| Wrong::value(format!("\"{text}\" is not from -20 to 19")))?;
     Ok(())
 }
 
@@ -166,7 +166,7 @@ pub(super) fn random_distribution(o: &mut Typed, value: &Value<'_>) -> Set {
         return Err(Wrong::unsupported(why));
     }
     let text = if kind == "zoned" { format!("zoned:{}", zones(rest)) } else { text.to_owned() };
-    o.distribution = text.parse::<Distribution>()?;
+    o.plain.distribution = text.parse::<Distribution>()?;
     Ok(())
 }
 
@@ -284,15 +284,15 @@ pub(super) fn percentile_list(o: &mut Typed, value: &Value<'_>) -> Set {
     })?;
     all.sort_by(f64::total_cmp);
     all.dedup();
-    o.percentiles = all;
+    o.plain.percentiles = all;
     Ok(())
 }
 
 pub(super) fn ioengine(o: &mut Typed, value: &Value<'_>) -> Set {
-    put(&mut o.engine, EngineKind::parse(value.word()?, value.dialect)?)
+    put(&mut o.plain.engine, EngineKind::parse(value.word()?, value.dialect)?)
 }
 
 /// A chunk that exceeds 32 bits is larger than any block: 0 stands for the whole block.
 pub(super) fn compress_chunk(o: &mut Typed, value: &Value<'_>) -> Set {
-    put(&mut o.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
+    put(&mut o.plain.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
 }
