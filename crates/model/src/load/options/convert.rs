@@ -104,7 +104,10 @@ impl Typed {
             ("rate", both, each(&self.rate, means))
         };
         if option == "rate_iops" && is_set(&self.rate) {
-            return Err(LoadError::new("rate", "rate and rate_iops bound the same; drop one"));
+            return Err(LoadError::new(
+                "rate",
+                "cannot be used with rate_iops; hint: use one of them",
+            ));
         }
         let (rate_iops, read_percent) = match (self.plain.rw.reads(), self.plain.rw.writes(), rates)
         {
@@ -174,7 +177,7 @@ impl Typed {
         if let Some(whole) = whole.filter(|_| self.has_shares())
             && parts_bytes.iter().any(|bytes| *bytes != whole)
         {
-            let reason = "files of different sizes have no share in common; hint: use bytes";
+            let reason = "a percentage needs files of one size; hint: use bytes";
             return Err(LoadError::new("size", reason));
         }
         let within = whole.unwrap_or(0);
