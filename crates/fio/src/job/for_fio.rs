@@ -465,7 +465,7 @@ impl Writer<'_> {
         let reason = match found[..] {
             [one] if self.numbers[one].1 == 1 => return Ok(Some(self.numbers[one].0)),
             [] => format!("no job above has the name \"{awaited}\""),
-            _ => format!("\"{awaited}\" stands for several jobs; hint: use stonewall"),
+            _ => format!("\"{awaited}\" is the name of several jobs; hint: use stonewall"),
         };
         Err(section.error("wait_for", reason))
     }

@@ -108,7 +108,7 @@ fn waits(
         return Ok(false);
     };
     if group.iter().any(|(of, _)| *of != index) {
-        let why = "other jobs run beside that one; hint: use stonewall, which waits for all";
+        let why = "other jobs run together with that one; hint: use stonewall, which waits for all";
         let place = section.error("wait_for", "").place;
         let (value, why) = (awaited.clone(), why.to_owned());
         return Err(JobFileError {
@@ -157,15 +157,15 @@ pub(super) fn clones(
     }
     let search = search(o);
     if search.is_some() && load.arrivals.is_some() {
-        let reason = "the search sets the load itself; hint: use no rate beside it";
+        let reason = "the search sets the load itself; hint: remove the rate";
         return Err(section.error("latency_target", reason));
     }
     if search.is_some() && load.verify.is_some() {
-        let reason = "a search checks no data; hint: use a job of its own for each";
+        let reason = "a search does not verify data; hint: use separate jobs";
         return Err(section.error("verify", reason));
     }
     if search.is_some() && o.plain.engine == EngineKind::Null {
-        let reason = "engine null has no storage behind it; hint: use another";
+        let reason = "engine null has no storage; hint: use another engine";
         return Err(section.error("latency_target", reason));
     }
     let apart = matches!(o.offset_increment, Span::Bytes(0) | Span::Percent(0));
