@@ -7,8 +7,8 @@ mod detach;
 mod exit;
 mod front;
 mod job_source;
-mod keeper;
 mod screen;
+mod step_keeper;
 
 use anyhow::Context;
 use args::{Cli, Command};

@@ -5,7 +5,7 @@ mod progress;
 pub use progress::Progress;
 
 use crate::exit::Usage;
-use crate::keeper::Keeper;
+use crate::step_keeper::Keeper;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::observe::Decision;

@@ -390,7 +390,7 @@ pub fn system_words(error: &std::io::Error) -> String {
         Some(Errno::INVAL) => "the file system does not do that",
         Some(Errno::LOOP) => "there is a link where a file should be",
         Some(Errno::NAMETOOLONG) => "the name is too long",
-        Some(Errno::CONNREFUSED) => "nobody listens there",
+        Some(Errno::CONNREFUSED) => "no process listens there",
         Some(Errno::HOSTUNREACH | Errno::NETUNREACH) => "no way leads there",
         Some(Errno::TIMEDOUT) => "no answer came in time",
         Some(Errno::CONNRESET | Errno::PIPE) => "the other side went away",

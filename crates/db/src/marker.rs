@@ -73,7 +73,7 @@ impl Marker {
             ));
         }
         if !is_identity(identity) {
-            return Err("identity is none that iogauge gives".to_owned());
+            return Err("identity was not made by iogauge".to_owned());
         }
         for (number, global) in (1u32..).zip(globals) {
             check_global(number, global)?;
@@ -89,7 +89,7 @@ impl Marker {
 pub fn check_global(number: u32, global: &Global) -> Result<(), String> {
     let Global { number: there, subscripts, value_bytes } = *global;
     if there != number {
-        return Err(format!("global {there} stands where global {number} should"));
+        return Err(format!("global {there} is in the place of global {number}"));
     }
     if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
         return Err(format!("global {number} has {subscripts} subscripts"));

@@ -179,7 +179,7 @@ fn check_server(place: &str) -> Result<(), DbError> {
         None => host.split_once(':').map(|(_, port)| port),
     };
     if port.is_some_and(|port| !port.is_empty() && port.parse::<u16>().is_err()) {
-        return wrong("the URL has a port that is none");
+        return wrong("the URL has an invalid port");
     }
     Ok(())
 }

@@ -125,10 +125,10 @@ fn digits_before(mut number: u64, text: &mut [u8; 64], end: usize) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WrongValue {
     /// It does not have the form of iogauge's values.
-    #[error("it has not the form of a value")]
+    #[error("it does not have the form of a value")]
     Form,
     /// It belongs to another subscript, or was changed.
-    #[error("its check does not fit what it says and where it stands")]
+    #[error("its checksum does not match its content and position")]
     Check,
 }
 

@@ -4,12 +4,12 @@
 //! [`read_results`] reads the output of any fio version. This crate makes no system calls.
 #![forbid(unsafe_code)]
 
-mod asked;
 pub mod job;
 pub mod job_out;
 mod json_in;
 pub mod json_out;
 mod options;
+mod reported_workload;
 mod results_in;
 mod text_in;
 

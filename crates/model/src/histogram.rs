@@ -360,7 +360,7 @@ impl<'de> Deserialize<'de> for Histogram {
         let counts = stored.counts.iter().map(|(_, n)| *n);
         let count = counts.chain([stored.overflow]).try_fold(0u64, u64::checked_add);
         if count.is_none() || (count > Some(0) && stored.min_ns > stored.max_ns) {
-            return Err(D::Error::custom("histogram whose counts or extremes cannot be"));
+            return Err(D::Error::custom("histogram with impossible counts or extremes"));
         }
         let mut histogram = Self::empty();
         histogram.add_raw(

@@ -37,7 +37,7 @@ fn card(exhibits: &[Exhibit]) -> String {
         });
         let texts = texts.collect::<Vec<_>>().join(" ");
         let kinds =
-            ["1k synchronous writes", "1k writes, sync not told", "1k writes, not synchronous"];
+            ["1k synchronous writes", "1k writes, sync unknown", "1k writes, not synchronous"];
         for words in kinds.into_iter().chain([UNTOLD]) {
             assert!(!figure.description.contains(words) || texts.contains(words), "{texts}");
         }
@@ -112,7 +112,7 @@ fn text_of_fio_does_not_tell_whether_writes_wait() {
     let outputs = [4, 16].map(|users| file(&format!("2.0.7/write_u{users:02}_kb0001.out")));
     let steps = outputs.iter().flat_map(|text| imported(text)).collect();
     let said = card(&[run(run_document(steps))]);
-    let begin = "1k writes, sync not told: latency of 4 users mean A (324 µs), ";
+    let begin = "1k writes, sync unknown: latency of 4 users mean A (324 µs), ";
     assert!(said.starts_with(begin) && said.ends_with(UNTOLD), "{said}");
     assert!(!said.contains(REFUSED), "{said}");
 }
@@ -130,5 +130,5 @@ fn json_of_fio_tells_whether_writes_wait() {
     let mut steps = imported(&sized);
     steps[1].fio.as_mut().unwrap().is_synchronous = None;
     let said = card(&[run(run_document(steps))]);
-    assert!(said.starts_with("1k writes, sync not told: ") && said.ends_with(UNTOLD), "{said}");
+    assert!(said.starts_with("1k writes, sync unknown: ") && said.ends_with(UNTOLD), "{said}");
 }

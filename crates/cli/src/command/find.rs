@@ -91,7 +91,7 @@ fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = args.guide.map_or(&[], |guide| guide.limits);
     let wanted = args.load.latency_limit();
     let limits = tightest(args.limits.iter().chain(guided).copied().chain(wanted));
-    let load = args.load.load(args.load.engine, &[]).map_err(LabError::from)?;
+    let load = args.load.load(args.load.plain.engine, &[]).map_err(LabError::from)?;
     for limit in &limits {
         limit.check(&load).map_err(|error| {
             let guide = args.guide.filter(|_| !args.limits.contains(limit));

@@ -72,7 +72,7 @@ pub fn open(
 ) -> anyhow::Result<Opened> {
     // Options that are wrong by themselves are reported before the target is inspected.
     for load in typed {
-        load.load(load.engine, &[]).map_err(iogauge_lab::LabError::from)?;
+        load.load(load.plain.engine, &[]).map_err(iogauge_lab::LabError::from)?;
     }
     if via.is_some() && typed.iter().any(|load| load.verify.is_some()) {
         let text = "--verify: fio reads back within the run, and its reads would be in the figures; \
@@ -237,7 +237,7 @@ fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Inten
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
         size_bytes: typed.iter().filter_map(|load| load.target_bytes()).max(),
-        direct: typed.iter().all(|load| load.direct),
+        direct: typed.iter().all(|load| load.plain.direct),
         create: true,
     }
 }

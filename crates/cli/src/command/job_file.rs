@@ -98,7 +98,7 @@ pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
         return Err(Usage(text.to_owned()).into());
     }
     if args.print_fio {
-        let text = "--print-fio makes a job file of options; this one stands already";
+        let text = "--print-fio prints a job file for options; the target is one already";
         return Err(Usage(text.to_owned()).into());
     }
     Ok(())

@@ -53,7 +53,7 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
     for target in &args.targets {
         let text = target.to_string_lossy();
         if text.starts_with("sim:") {
-            let text = format!("{text} is simulated: there is no system beside it");
+            let text = format!("{text} is simulated and has no system to record");
             return Err(Usage(text).into());
         }
         if !target.exists() {
@@ -68,7 +68,7 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
     let tree = under.with_devices(&roots, &args.devices);
     let tree = tree.map_err(|error| Usage(error.to_string()))?;
     if tree.is_empty() {
-        let text = "no block device that the kernel shows lies under these targets; hint: use \
+        let text = "no block device is under these targets; hint: use \
                     --device, or no target for every disk";
         return Err(Usage(text.to_owned()).into());
     }

@@ -42,7 +42,8 @@ pub fn run(
         return Err(Usage(text.to_owned()).into());
     }
     if args.output_format.detail().is_some() {
-        let text = "--output-format: fio itself prints its JSON of a job file of its own; hint: use --json";
+        let text =
+            "--output-format: fio itself prints the JSON of such a job file; hint: use --json";
         return Err(Usage(text.to_owned()).into());
     }
     let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;

@@ -2,8 +2,8 @@
 //! it, and ends the way it ended. The front touches no storage, so it responds in time even if the
 //! working process is blocked in the kernel forever.
 
-mod held;
 mod report;
+mod unfinished;
 
 pub use report::Reporter;
 
@@ -260,7 +260,7 @@ impl Front {
             }
         }
         if overdue || !gone {
-            for line in held::lines(id, &threads, gone, self.code.is_some()) {
+            for line in unfinished::lines(id, &threads, gone, self.code.is_some()) {
                 screen::tell_in_time(&screen::line(&line));
             }
         }

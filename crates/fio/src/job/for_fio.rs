@@ -264,8 +264,8 @@ impl State {
         let Self { mut options, rw, engine, logs, kept } = self;
         let word = rw.split(':').next().unwrap_or("read");
         let judged = DIRECTIONS.iter().find(|(name, _)| *name == word).map_or("rw", |pair| pair.1);
-        options.rw = judged.parse().unwrap_or(iogauge_model::load::Pattern::RandRw);
-        options.engine = EngineKind::Psync;
+        options.plain.rw = judged.parse().unwrap_or(iogauge_model::load::Pattern::RandRw);
+        options.plain.engine = EngineKind::Psync;
         let section = Section { name: section.name, place: section.place, options };
         // `reach` accepted the engine before, so it does not fail here.
         let reach = engines::reach(&engine).unwrap_or(Reach::Nothing);
@@ -275,18 +275,18 @@ impl State {
         };
         let o = &section.options;
         let shape = Load {
-            rw: o.rw,
+            rw: o.plain.rw,
             engine: engines::nearest_kind(&engine),
-            iodepth: o.iodepth,
-            numjobs: o.numjobs,
-            direct: o.direct,
+            iodepth: o.plain.iodepth,
+            numjobs: o.plain.numjobs,
+            direct: o.plain.direct,
             block: o.block(),
             ..Load::default()
         };
         Ok(FioJob {
             name: job_name(&section),
             synchronous: engines::is_synchronous(&engine),
-            writes: section.options.rw.writes(),
+            writes: section.options.plain.rw.writes(),
             rw,
             engine,
             clones,
@@ -362,7 +362,10 @@ impl Writer<'_> {
             }
             self.files(job, clone, given)?;
             if job.has_files() && count == 1 {
-                self.line(&format!("numjobs={}", job.section.options.numjobs), &job.section.place)?;
+                self.line(
+                    &format!("numjobs={}", job.section.options.plain.numjobs),
+                    &job.section.place,
+                )?;
             }
             self.logs(job)?;
             self.searched(job, queue_depth)?;
@@ -462,7 +465,7 @@ impl Writer<'_> {
         let reason = match found[..] {
             [one] if self.numbers[one].1 == 1 => return Ok(Some(self.numbers[one].0)),
             [] => format!("no job above has the name \"{awaited}\""),
-            _ => format!("\"{awaited}\" stands for several jobs; hint: use stonewall"),
+            _ => format!("\"{awaited}\" is the name of several jobs; hint: use stonewall"),
         };
         Err(section.error("wait_for", reason))
     }

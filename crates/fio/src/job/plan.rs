@@ -70,12 +70,12 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
         if barrier || groups.is_empty() {
             groups.push(Vec::new());
         }
-        threads += section.options.numjobs;
+        threads += section.options.plain.numjobs;
         if threads > MOST {
             let reason = format!("the file has more than {MOST} jobs and clones");
             return Err(section.error("numjobs", reason));
         }
-        let jobs = clones(section, random, threads - section.options.numjobs)?;
+        let jobs = clones(section, random, threads - section.options.plain.numjobs)?;
         if let Some(group) = groups.last_mut() {
             group.extend(jobs.into_iter().map(|job| (index, job)));
         }
@@ -108,7 +108,7 @@ fn waits(
         return Ok(false);
     };
     if group.iter().any(|(of, _)| *of != index) {
-        let why = "other jobs run beside that one; hint: use stonewall, which waits for all";
+        let why = "other jobs run together with that one; hint: use stonewall, which waits for all";
         let place = section.error("wait_for", "").place;
         let (value, why) = (awaited.clone(), why.to_owned());
         return Err(JobFileError {
@@ -151,26 +151,26 @@ pub(super) fn clones(
 ) -> Result<Vec<PlannedJob>, JobFileError> {
     let o = &section.options;
     let load = load(section)?;
-    if o.engine == EngineKind::Null && file_size(o, 1, 0).is_none() {
+    if o.plain.engine == EngineKind::Null && file_size(o, 1, 0).is_none() {
         let reason = "engine null has no file to take it from; hint: use size=1g";
         return Err(section.error("size", reason));
     }
     let search = search(o);
     if search.is_some() && load.arrivals.is_some() {
-        let reason = "the search sets the load itself; hint: use no rate beside it";
+        let reason = "the search sets the load itself; hint: remove the rate";
         return Err(section.error("latency_target", reason));
     }
     if search.is_some() && load.verify.is_some() {
-        let reason = "a search checks no data; hint: use a job of its own for each";
+        let reason = "a search does not verify data; hint: use separate jobs";
         return Err(section.error("verify", reason));
     }
-    if search.is_some() && o.engine == EngineKind::Null {
-        let reason = "engine null has no storage behind it; hint: use another";
+    if search.is_some() && o.plain.engine == EngineKind::Null {
+        let reason = "engine null has no storage; hint: use another engine";
         return Err(section.error("latency_target", reason));
     }
     let apart = matches!(o.offset_increment, Span::Bytes(0) | Span::Percent(0));
     let together = load.rw.is_random() && !o.filename.is_empty() && apart;
-    let (jobs, workers) = if together { (1, o.numjobs) } else { (o.numjobs, 1) };
+    let (jobs, workers) = if together { (1, o.plain.numjobs) } else { (o.plain.numjobs, 1) };
     let each = (o.filename.len() as u64).max(u64::from(o.nrfiles));
     if each * u64::from(jobs) > MOST_FILES {
         let reason = format!("the clones have more than {MOST_FILES} files in all");
@@ -207,7 +207,7 @@ pub(super) fn clones(
 
 /// Returns what `latency_target` requests.
 fn search(o: &Typed) -> Option<Search> {
-    let max_depth = o.iodepth.saturating_mul(o.numjobs).min(65_536);
+    let max_depth = o.plain.iodepth.saturating_mul(o.plain.numjobs).min(65_536);
     o.latency_limit().map(|limit| Search { limit, max_depth })
 }
 
@@ -257,17 +257,17 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
     let fail = |error: LoadError| section.error(error.option, error.reason);
     let shape = o.shape();
     // With these engines, iogauge's queue depth means one thread per I/O; fio's threads have a depth of 1.
-    let iodepth = if o.engine.is_synchronous() { 1 } else { o.iodepth };
-    let is_random = o.rw.is_random();
-    let aligned = o.blockalign.is_none() && shape.modifier == Modifier::None;
-    let uniform = o.distribution == Distribution::Uniform;
+    let iodepth = if o.plain.engine.is_synchronous() { 1 } else { o.plain.iodepth };
+    let is_random = o.plain.rw.is_random();
+    let aligned = o.plain.blockalign_bytes.is_none() && shape.modifier == Modifier::None;
+    let uniform = o.plain.distribution == Distribution::Uniform;
     let (arrivals, read_percent) = o.arrivals().map_err(fail)?;
     let load = Load {
         read_percent,
-        distribution: if is_random { o.distribution.clone() } else { Distribution::Uniform },
+        distribution: if is_random { o.plain.distribution.clone() } else { Distribution::Uniform },
         // As in fio, there is no coverage map if offsets are aligned differently or used for several I/Os.
         coverage: is_random && uniform && shape.coverage && aligned,
-        blockalign_bytes: o.blockalign.filter(|_| is_random),
+        blockalign_bytes: o.plain.blockalign_bytes.filter(|_| is_random),
         thinktime: shape
             .thinktime
             .map(|thinktime| Thinktime { blocks: thinktime.blocks.max(1), ..thinktime }),

@@ -122,7 +122,7 @@ impl Reader<'_> {
         }
         if name != GLOBAL && name.starts_with(GLOBAL) {
             let what = format!(
-                "fio takes [{name}] as [{GLOBAL}], since it begins so; hint: use another name"
+                "fio takes [{name}] as [{GLOBAL}], because it begins with it; hint: use another name"
             );
             return Err(JobFileError::form(place, what));
         }
@@ -163,7 +163,7 @@ impl Reader<'_> {
             None => (line, None),
         };
         let Some(section) = self.sections.last_mut() else {
-            let what = format!("{name} stands outside a section; hint: put [NAME] above it");
+            let what = format!("{name} is outside a section; hint: put [NAME] above it");
             return Err(JobFileError::form(&place, what));
         };
         if name.is_empty() || name.contains(char::is_whitespace) {
@@ -194,7 +194,7 @@ fn expand(value: &str, place: &SourceLine, source: &dyn Source) -> Result<String
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
     let too_long = || {
-        let what = format!("the value comes to more than {LONGEST_LINE} bytes");
+        let what = format!("the value has more than {LONGEST_LINE} bytes");
         Err(JobFileError::form(place, what))
     };
     while let Some((before, name)) = rest.split_once("${") {

@@ -424,7 +424,7 @@ proptest! {
             Ok(file) => {
                 let found: Vec<_> = file.sections.iter().map(|section| {
                     let o = &section.options;
-                    [o.iodepth, o.fsync_every, o.read_percent, o.numjobs]
+                    [o.plain.iodepth, o.plain.fsync_every, o.plain.read_percent, o.plain.numjobs]
                 }).collect();
                 prop_assert_eq!(found, wanted);
             }
@@ -436,8 +436,8 @@ proptest! {
 #[test]
 fn a_second_line_of_files_names_the_one_that_would_be_right() {
     for (first, second, right) in [
-        ("a", "a", "hint: drop this line"),
-        ("a:b", "b", "hint: drop this line"),
+        ("a", "a", "hint: remove this line"),
+        ("a:b", "b", "hint: remove this line"),
         ("a", "b", "hint: use filename=a:b in place of both lines"),
         ("a", "b\\:c:a", "hint: use filename=a:b\\:c in place of both lines"),
         ("a:b:c:d", "e:f:g:h:i", "hint: use one line with all of them, and a colon"),

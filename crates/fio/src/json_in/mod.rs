@@ -1,15 +1,15 @@
 //! fio's JSON and json+ from fio 2 and 3, also from client/server runs.
 
-mod asked;
 mod figures;
+mod reported_workload;
 mod split;
 mod stored;
 
-use super::asked::{ALL_CLIENTS, Asked};
+use super::reported_workload::{ALL_CLIENTS, ReportedWorkload};
 use super::results_in::{Problem, Reading, ResultKey, key};
-use asked::JobOptions;
 use figures::{figures, moved, real, shares, whole};
 use iogauge_model::result::{FioDirection, FioResult};
+use reported_workload::JobOptions;
 use split::{Piece, Splitter, Step, Take};
 use std::collections::HashSet;
 use stored::{Direction, Job, StoredOptions};
@@ -41,7 +41,7 @@ struct Content<'a> {
     options: StoredOptions,
     /// What the clients so far have in common, and their number of processes; the result for all clients
     /// does not contain it.
-    clients: Option<(Asked, Option<u32>)>,
+    clients: Option<(ReportedWorkload, Option<u32>)>,
     results: HashSet<ResultKey>,
     has_jobs: bool,
     /// Length of the last job, in bytes.
@@ -177,7 +177,7 @@ impl Content<'_> {
         }
     }
 
-    fn add_client(&mut self, asked: &Asked, users: Option<u32>) {
+    fn add_client(&mut self, asked: &ReportedWorkload, users: Option<u32>) {
         let Some((common, all)) = &mut self.clients else {
             self.clients = Some((asked.clone(), users));
             return;

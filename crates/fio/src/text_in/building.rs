@@ -1,7 +1,7 @@
 //! A result that is built while its lines arrive.
 
 use super::figure::{Figure, Prefix, bytes, cut, field, number, once, percent, pieces, unit_ns};
-use crate::asked::Asked;
+use crate::reported_workload::ReportedWorkload;
 use iogauge_model::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
 use memchr::memrchr;
 
@@ -83,9 +83,9 @@ const USUAL_PERCENTILES: usize = 17;
 const UNREADABLE_LATENCY: &str = "a latency without unit, min=, max=, avg= or stdev=";
 
 impl Building {
-    pub(super) fn new(result: FioResult, asked: Asked) -> Self {
+    pub(super) fn new(result: FioResult, asked: ReportedWorkload) -> Self {
         let none = [0; 4];
-        let Asked { host, rw, blocks, engine, iodepth, is_synchronous } = asked;
+        let ReportedWorkload { host, rw, blocks, engine, iodepth, is_synchronous } = asked;
         Self {
             result: Box::new(FioResult { host, rw, engine, iodepth, is_synchronous, ..result }),
             blocks,

@@ -1,7 +1,7 @@
 //! The lines that name jobs: one for each job before a run, and one for each result after it.
 
 use super::figure::{Prefix, bytes, cut, field, once, pieces, unix_seconds};
-use crate::asked::{ALL_CLIENTS, Asked};
+use crate::reported_workload::{ALL_CLIENTS, ReportedWorkload};
 use iogauge_model::result::BlockRange;
 use memchr::{memchr, memchr_iter};
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ pub(super) struct AskedJobs {
     /// Names of the jobs, concatenated.
     names: String,
     /// Their workloads. Consecutive clones of a job share one.
-    loads: Vec<Asked>,
-    groups: BTreeMap<u32, Asked>,
+    loads: Vec<ReportedWorkload>,
+    groups: BTreeMap<u32, ReportedWorkload>,
     /// The last line without its name; empty if the line began with a host.
     last: String,
 }
@@ -33,7 +33,7 @@ struct Job {
 }
 
 impl AskedJobs {
-    pub(super) fn add(&mut self, group: u32, name: &str, asked: Asked) {
+    pub(super) fn add(&mut self, group: u32, name: &str, asked: ReportedWorkload) {
         match self.groups.get_mut(&group) {
             Some(common) => common.join(&asked),
             None => drop(self.groups.insert(group, asked.clone())),
@@ -84,21 +84,21 @@ impl AskedJobs {
 
     /// Returns the workload of a result: that of its job, or of its whole group if the result is of several
     /// jobs.
-    pub(super) fn of(&mut self, group: u32, name: &str, users: u32) -> Asked {
+    pub(super) fn of(&mut self, group: u32, name: &str, users: u32) -> ReportedWorkload {
         if name == ALL_CLIENTS {
-            return Asked::common(self.groups.values());
+            return ReportedWorkload::common(self.groups.values());
         }
         if users == 1 {
             self.sort();
         }
-        let Some(common) = self.groups.get(&group) else { return Asked::default() };
+        let Some(common) = self.groups.get(&group) else { return ReportedWorkload::default() };
         let job = if users == 1 { self.load(group, name) } else { None };
         // Clients run jobs with the same name, and the text does not say which of them a result belongs to.
-        Asked { host: common.host.clone(), ..job.unwrap_or(common).clone() }
+        ReportedWorkload { host: common.host.clone(), ..job.unwrap_or(common).clone() }
     }
 
     /// Returns the workload of the first job with this group and name.
-    fn load(&self, group: u32, name: &str) -> Option<&Asked> {
+    fn load(&self, group: u32, name: &str) -> Option<&ReportedWorkload> {
         let key = |job: &Job| (job.group, &self.names[job.name.clone()]);
         let at = self.jobs.partition_point(|job| key(job) < (group, name));
         let job = self.jobs.get(at).filter(|job| key(job) == (group, name))?;
@@ -124,7 +124,7 @@ pub(super) fn may_name_a_job(line: &str) -> bool {
 
 /// Parses a line `NAME: (g=GROUP): rw=…`, which begins with `<HOST> ` in client mode, into group, name and
 /// workload; `None` for any other line.
-pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
+pub(super) fn asked(line: &str) -> Option<(u32, String, ReportedWorkload)> {
     let (name, rest) = cut(line, BEFORE_GROUP)?;
     let (group, rest) = cut(rest, "):")?;
     let group = group.trim().parse().ok()?;
@@ -135,7 +135,7 @@ pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
     };
     let sizes = cut(rest, "bs=").map_or("", |(_, sizes)| sizes);
     let sizes = cut(sizes, ", ioengine=").map_or(sizes, |(sizes, _)| sizes);
-    let asked = Asked {
+    let asked = ReportedWorkload {
         host: host.to_owned(),
         rw: rw.to_owned(),
         blocks: blocks(sizes),
@@ -260,7 +260,7 @@ mod tests {
         jobs.remember(&remote);
         assert!(!jobs.add_like_last(first) && !jobs.add_like_last("b: (g="));
         jobs.clear();
-        assert_eq!(jobs.of(0, "b", 1), Asked::default());
+        assert_eq!(jobs.of(0, "b", 1), ReportedWorkload::default());
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
         let both = jobs.of(0, "a", 2);
         assert_eq!((both.rw.as_str(), both.iodepth), ("read+write", None));
         assert_eq!(both.blocks[0], Some(BlockRange { min_bytes: 4096, max_bytes: 8192 }));
-        assert_eq!(jobs.of(7, "c", 1), Asked::default());
+        assert_eq!(jobs.of(7, "c", 1), ReportedWorkload::default());
 
         let (group, name, asked) =
             asked("<h> c: (g=1): rw=read, bs=1K-1K, ioengine=psync").unwrap();

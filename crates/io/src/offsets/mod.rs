@@ -1,6 +1,6 @@
 //! Offsets of I/Os: every pattern, over one or several parts of a target.
 
-mod bursts;
+mod ios_per_offset;
 mod permutation;
 mod skewed;
 
@@ -9,8 +9,8 @@ pub(crate) use permutation::mix64;
 pub use skewed::{Normal, Pareto, Zipf};
 pub(crate) use skewed::{below, unit};
 
-use bursts::Bursts;
 use iogauge_model::load::{Distribution, Load, Modifier};
+use ios_per_offset::Bursts;
 use rand_core::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

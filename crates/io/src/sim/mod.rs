@@ -6,16 +6,16 @@
 //! 1975, vol. 1, ch. 3).
 
 mod device;
+mod device_handover;
 mod noise;
 mod pages;
 mod presets;
-mod slot;
 mod spec;
 mod wear;
 
 pub use device::Device;
 pub(crate) use device::Request;
+pub use device_handover::DeviceSlot;
 pub use noise::{LateBursts, Neighbour, Noise};
 pub use presets::PRESETS;
-pub use slot::DeviceSlot;
 pub use spec::{Absence, Service, ServiceWander, SimError, SimSpec};

@@ -6,7 +6,7 @@ use iogauge_model::caveat::TraceLack;
 /// Why the block layer cannot be traced, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    #[error("no block device of this machine lies under the target")]
+    #[error("no block device of this machine is under the target")]
     NoDevice,
     #[error("{device} has no queue of requests that the kernel would trace")]
     NoRequests { device: String },
@@ -20,7 +20,7 @@ pub enum TraceError {
     Ended { said: String },
     #[error("bpftrace did not answer within {seconds} s: {said}")]
     Silent { seconds: u64, said: String },
-    #[error("the program in the kernel cannot be told when to count: {0}")]
+    #[error("the tracing program in the kernel cannot be started or stopped: {0}")]
     Mark(std::io::Error),
 }
 

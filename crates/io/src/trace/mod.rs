@@ -5,23 +5,23 @@
 //! window. The measuring thread signals both ends of a window by system calls (`mark.rs`), right next to those of the
 //! workload's window. A request that was issued before a window and completes in it is counted, as for I/Os.
 
+mod bpftrace_output;
 mod devices;
 mod error;
 mod mark;
 mod process;
 mod program;
-mod said;
 
+pub use bpftrace_output::trace_of_lines;
 pub use error::TraceError;
-pub use said::trace_of_lines;
 
 use crate::kernel::Roots;
 use crate::machine::DeviceTree;
+use bpftrace_output::{Maps, Said};
 use devices::TracedDevice;
 use iogauge_model::result::BlockTrace;
 use process::Bpftrace;
 use program::{FIRST, LAST, OVER, program};
-use said::{Maps, Said};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Compiling and attaching takes a second, or several on a busy machine.

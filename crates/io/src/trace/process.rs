@@ -1,7 +1,7 @@
 //! Runs bpftrace as a child process.
 
 use super::TraceError;
-use super::said::Said;
+use super::bpftrace_output::Said;
 use crate::child::{self, Complaints, each_line};
 use crate::confine::Domain;
 use rustix::process::{Pid, Signal, kill_process_group};

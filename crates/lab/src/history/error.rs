@@ -84,7 +84,7 @@ pub enum HistoryError {
     StillRunning { runs: Vec<RunId> },
     #[error("run {run} is in progress; hint: run iogauge stop {run}")]
     UnderWay { run: RunId },
-    #[error("run {run} is done: nothing of it is left to resume")]
+    #[error("run {run} is complete; there is nothing to resume")]
     NothingToResume { run: RunId },
     #[error("run {run} is not in progress: it is {state}")]
     NotRunning { run: RunId, state: super::RunState },
@@ -107,9 +107,7 @@ pub enum HistoryError {
         "run {run} was removed from the history while it was in progress; its results are not kept"
     )]
     RunRemoved { run: RunId },
-    #[error(
-        "cannot read {path}, which tells this process from others: {source}; hint: mount /proc"
-    )]
+    #[error("cannot read {path}, which identifies this process: {source}; hint: mount /proc")]
     Process { path: String, source: io::Error },
     #[error("a result of run {run} cannot be kept as JSON: {source}")]
     Json { run: RunId, source: serde_json::Error },

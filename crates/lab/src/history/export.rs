@@ -205,7 +205,7 @@ fn seqs(connection: &Connection, left_out: &mut Vec<String>) -> rusqlite::Result
             Ok(Some(row)) => seqs.push(row.get(0)?),
             Ok(None) => return Ok(seqs),
             Err(error) => {
-                left_out.push(format!("the runs behind number {}: {error}", seqs.len()));
+                left_out.push(format!("the runs after number {}: {error}", seqs.len()));
                 return Ok(seqs);
             }
         }

@@ -10,7 +10,7 @@ use super::judge::Judged;
 use super::observed::Observed;
 use super::point::FullQueue;
 use super::starvation::{Sieve, Starved};
-use super::time::{SHORTEST_NS, TICK_NS, seconds};
+use super::window_length::{SHORTEST_NS, TICK_NS, seconds};
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -23,8 +23,6 @@ use iogauge_io::pool::{LiveFigures, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
-
-pub(super) use window::WindowLength;
 
 /// Maximum number of intervals that are kept of a search, and minimum number of ticks in each.
 const MOST_INTERVALS: usize = 600;

@@ -1,7 +1,7 @@
 //! The bracket: a queue depth that keeps the limits and a larger one that breaks one, and how the gap is narrowed.
 
 use super::point::{FullQueue, Point, longest_of_each_depth};
-use super::time;
+use super::window_length;
 
 use super::{ClosedLoop, SearchPlan, narrow};
 use crate::error::LabError;
@@ -65,7 +65,8 @@ impl ClosedLoop<'_, '_> {
                     return Ok(Bracket::Below(point));
                 }
                 let left_ns = until_ns.saturating_sub(self.bench.spent_ns());
-                let left_seconds = if plan.wants_curve() { time::seconds(left_ns) } else { 0.0 };
+                let left_seconds =
+                    if plan.wants_curve() { window_length::seconds(left_ns) } else { 0.0 };
                 let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
                 let next = next.at_most(max_depth);
                 if narrow::turnover_ns(&point, next.queue_depth) > left_ns as f64 {

@@ -5,7 +5,7 @@ use super::judge::{self, Judged};
 use super::point::{Loop, Point, longest_of_each_depth};
 use super::prediction::{self, Answered, Prediction, Ticks};
 use super::shift;
-use super::{ClosedLoop, Drift, time};
+use super::{ClosedLoop, Drift, window_length};
 use iogauge_model::Limit;
 use iogauge_model::result::{Answer, PerformanceShift, StoppedBy};
 
@@ -55,7 +55,7 @@ impl Near {
     /// Returns how long before the answer's window the period began to which its interval applies.
     pub(super) fn seconds_before(&self, answer_began_ns: u64, predicted: &Prediction) -> f64 {
         let began_ns = self.began_ns.filter(|_| predicted.over_all).unwrap_or(answer_began_ns);
-        time::seconds(answer_began_ns.saturating_sub(began_ns))
+        window_length::seconds(answer_began_ns.saturating_sub(began_ns))
     }
 }
 

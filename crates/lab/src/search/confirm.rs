@@ -4,12 +4,12 @@
 //! of the one below it. If it keeps the limit this time, noise broke it, and the search goes on from there. The
 //! smallest load breaks a limit only if several windows agree.
 
-use super::bench::WindowLength;
 use super::change::Change;
 use super::judge::Judged;
 use super::point::Point;
 use super::shift::Shift;
-use super::time::{self, SHORTEST_NS};
+use super::window_length::WindowLength;
+use super::window_length::{self, SHORTEST_NS};
 use super::{ClosedLoop, MUCH_DEEPER, Pass, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::measure::estimates;
@@ -115,8 +115,9 @@ impl ClosedLoop<'_, '_> {
     /// Returns the queue depth to confirm after one that left room for it, if enough time is left.
     fn higher(&self, plan: &SearchPlan, confirmed: &Point) -> Option<u32> {
         let least_seconds =
-            (confirmed.seconds / 2.0).max(time::seconds(shortest_confirmation_ns(plan)));
-        let left_seconds = time::seconds(self.bench.left_ns()) - confirmed.latency.p99 as f64 / 1e9;
+            (confirmed.seconds / 2.0).max(window_length::seconds(shortest_confirmation_ns(plan)));
+        let left_seconds =
+            window_length::seconds(self.bench.left_ns()) - confirmed.latency.p99 as f64 / 1e9;
         let kept = self.best_below(self.ceiling(confirmed.queue_depth)?.queue_depth)?;
         narrow::climb(confirmed, &kept).filter(|_| left_seconds >= least_seconds)
     }
@@ -129,7 +130,8 @@ impl ClosedLoop<'_, '_> {
         queue_depth: u32,
     ) -> Result<Confirmation, LabError> {
         let WindowLength { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Confirming);
-        let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(time::seconds);
+        let [shortest_seconds, longest_seconds] =
+            [shortest_ns, longest_ns].map(window_length::seconds);
         self.bench.decide(Decision::Confirm { queue_depth, shortest_seconds, longest_seconds });
         let stretch = self.bench.first_stretch();
         let mut confirmed = self.look_for(queue_depth, Phase::Confirming, stretch)?;
@@ -171,7 +173,7 @@ impl ClosedLoop<'_, '_> {
                 true => self.bench.rest_of_confirmation(left_ns),
                 false => WindowLength { resumes: true, ..self.bench.first_stretch() },
             };
-            let longest_seconds = time::seconds(stretch.longest_ns);
+            let longest_seconds = window_length::seconds(stretch.longest_ns);
             self.bench.decide(Decision::ConfirmFurther { queue_depth, longest_seconds });
             let whole = self.look_for(queue_depth, Phase::Confirming, stretch)?;
             // It includes what was confirmed before.
@@ -288,7 +290,7 @@ impl ClosedLoop<'_, '_> {
     /// Records a performance shift within a window. Its ticks are dropped, because they come from both sides of the
     /// shift.
     fn notes_shift(&mut self, change: &Change, window: &Point) {
-        let reported = change.shift(time::seconds(self.bench.elapsed_ns()));
+        let reported = change.shift(window_length::seconds(self.bench.elapsed_ns()));
         let mut first = window.clone();
         first.ticks = None;
         self.forget_before(Shift { reported, windows: None }, first);

@@ -18,19 +18,19 @@ mod judge;
 mod knee;
 mod narrow;
 mod observed;
-mod open;
+mod open_loop;
 mod point;
 mod prediction;
 mod shift;
 mod starvation;
-mod time;
+mod window_length;
 
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::measure::process_pauses::Pauses;
 use crate::observe::{Decision, Next, Phase, Why};
+use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
-use bench::{Bench, WindowLength};
 use bracket::Bracket;
 use conclude::{Ended, Near, Told};
 use iogauge_io::pool::WorkerPool;
@@ -38,11 +38,11 @@ use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{CurvePoint, Estimate, PerformanceShift, Search, StoppedBy};
 pub(crate) use judge::limit_value;
-pub use open::find_open;
+pub use open_loop::find_open;
 use point::{Point, longest_of_each_depth};
 use shift::{Shift, Windows};
 use std::ops::RangeBounds;
-use time::SHORTEST_NS;
+use window_length::{SHORTEST_NS, WindowLength};
 
 pub use judge::CARE;
 pub use starvation::{Starved, WithStarved};
@@ -355,7 +355,7 @@ impl ClosedLoop<'_, '_> {
                     return Ok(Pass::over(good, StoppedBy::Budget));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
-                let confirmation_seconds = time::seconds(self.bench.left_ns() / 2);
+                let confirmation_seconds = window_length::seconds(self.bench.left_ns() / 2);
                 let queue_depth =
                     narrow::with_care(&self.points, &good, confirmation_seconds, plan.precision);
                 self.confirm(plan, queue_depth, stopped_by)
@@ -399,7 +399,7 @@ impl ClosedLoop<'_, '_> {
         if !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
-        let at_seconds = time::seconds(point.began_ns);
+        let at_seconds = window_length::seconds(point.began_ns);
         let why =
             Why::Contradicted { before: before.iops, by: point.queue_depth, iops: point.iops };
         self.bench.decide(Decision::Next(Next { queue_depth: before.queue_depth, why }));
@@ -432,7 +432,7 @@ impl ClosedLoop<'_, '_> {
         }
         let windows = Some(Windows::of(before, confirmed));
         let (before_iops, after_iops) = (before.iops.mean, confirmed.iops.mean);
-        let at_seconds = time::seconds(confirmed.began_ns);
+        let at_seconds = window_length::seconds(confirmed.began_ns);
         let reported = PerformanceShift { at_seconds, before_iops, after_iops };
         let shift = Shift { reported, windows };
         if !shift.is_noise(&Near::among(self.points.iter(), confirmed).windows()) {

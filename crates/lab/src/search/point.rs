@@ -5,7 +5,7 @@ use super::evidence::{breaks_maximum, surely_breaks, surely_holds};
 use super::judge::{Judged, tightest};
 use super::prediction::Ticks;
 use super::starvation::WithStarved;
-use super::time::is_whole;
+use super::window_length::is_whole;
 use crate::observe::{Decision, Measured, Phase};
 use iogauge_model::result::{CurvePoint, Estimate, LatencySummary, QueueBound};
 

@@ -4,7 +4,7 @@
 use super::change::{CERTAIN, CONTRADICTS};
 use super::point::Point;
 use super::prediction::{self, Ticks};
-use super::{Drift, time};
+use super::{Drift, window_length};
 use iogauge_model::result::{Estimate, PerformanceShift};
 
 /// A performance shift after which the search started again or dropped earlier points.
@@ -27,7 +27,7 @@ impl Windows {
     pub(super) fn of(before: &Point, after: &Point) -> Self {
         Self {
             seconds: before.seconds.min(after.seconds),
-            apart_seconds: time::seconds(after.began_ns.saturating_sub(before.began_ns)),
+            apart_seconds: window_length::seconds(after.began_ns.saturating_sub(before.began_ns)),
         }
     }
 }

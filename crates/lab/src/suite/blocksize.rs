@@ -66,7 +66,7 @@ impl Suite for BlockSize {
         let queue_depth = self.queue_depth;
         table.notes.push(match queue_depth {
             1 => "One I/O at a time.".to_owned(),
-            _ => format!("{queue_depth} I/Os outstanding; beside it one at a time."),
+            _ => format!("{queue_depth} I/Os outstanding, and one at a time for comparison."),
         });
         let conclusion = Conclusion {
             verdict: verdict(&points, &bound),

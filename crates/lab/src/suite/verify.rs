@@ -42,7 +42,7 @@ pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError
     }
     let algorithm: VerifyAlgorithm = options.parsed("algorithm")?.unwrap_or_default();
     if algorithm == VerifyAlgorithm::Pattern {
-        let reason = "pattern tells no block from another; hint: use crc32c";
+        let reason = "pattern cannot tell one block from another; hint: use crc32c";
         return Err(SuiteError::option("algorithm", reason));
     }
     let seed = match options.text("seed").filter(|text| *text != DRAWN) {

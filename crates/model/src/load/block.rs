@@ -185,7 +185,10 @@ pub struct BlockSizes {
 fn parse_block_size(text: &str) -> Result<u64, LoadError> {
     let size = parse_size_bytes(text).map_err(|e| LoadError::new("bs", e.to_string()))?;
     if size == 0 || size > LARGEST_BYTES {
-        return Err(LoadError::new("bs", format!("\"{text}\" is not from 1 byte to 1 GiB")));
+        return Err(LoadError::new(
+            "bs",
+            format!("must be between 1 byte and 1 GiB, not \"{text}\""),
+        ));
     }
     Ok(size)
 }

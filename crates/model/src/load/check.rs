@@ -26,7 +26,7 @@ impl Load {
             return fail("rwmixread", format!("{} is over 100", self.read_percent));
         }
         if self.fsync_every > 0 && self.fdatasync_every > 0 {
-            return fail("fdatasync", "syncs are all of one kind; hint: use no fsync");
+            return fail("fdatasync", "cannot be used with fsync; hint: use one of them");
         }
         if self.dependent && !self.rw.is_random() {
             return fail("dependent", "needs random offsets; hint: use rw=randrw");
@@ -39,13 +39,13 @@ impl Load {
 
     fn check_concurrency(&self) -> Result<(), LoadError> {
         if self.iodepth == 0 || self.iodepth > 65_536 {
-            return fail("iodepth", format!("{} is not from 1 to 65536", self.iodepth));
+            return fail("iodepth", format!("must be between 1 and 65536, not {}", self.iodepth));
         }
         if self.numjobs == 0 || self.numjobs > 4096 {
-            return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
+            return fail("numjobs", format!("must be between 1 and 4096, not {}", self.numjobs));
         }
         if !(-20..=19).contains(&self.nice) {
-            return fail("nice", format!("{} is not from -20 to 19", self.nice));
+            return fail("nice", format!("must be between -20 and 19, not {}", self.nice));
         }
         if let Some(thinktime) = self.thinktime {
             if thinktime.blocks == 0 {
@@ -58,15 +58,18 @@ impl Load {
         if let Some(arrivals) = self.arrivals
             && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
         {
-            return fail("rate_iops", format!("{} is not from 1 to 1g", arrivals.rate_iops));
+            return fail(
+                "rate_iops",
+                format!("must be between 1 and 1g, not {}", arrivals.rate_iops),
+            );
         }
         let (min, max) = (self.batch.complete_min, self.batch.complete_max);
         if min == 0 || min > self.iodepth {
-            let reason = format!("{min} is not from 1 to iodepth ({})", self.iodepth);
+            let reason = format!("must be between 1 and iodepth ({}), not {min}", self.iodepth);
             return fail("iodepth_batch_complete_min", reason);
         }
         if max != 0 && max < min {
-            let reason = format!("{max} is under iodepth_batch_complete_min ({min})");
+            let reason = format!("must be at least iodepth_batch_complete_min ({min}), not {max}");
             return fail("iodepth_batch_complete_max", reason);
         }
         Ok(())
@@ -76,17 +79,17 @@ impl Load {
         if self.coverage && self.distribution != Distribution::Uniform {
             return fail(
                 "norandommap",
-                "visiting every block once leaves no room for random_distribution; drop one",
+                "norandommap=0 cannot be used with random_distribution; hint: use norandommap=1",
             );
         }
         let (random, wanted) = match self.modifier {
             Modifier::None => return Ok(()),
-            Modifier::Skip(_) => (false, "bytes to leave out are for sequential patterns"),
+            Modifier::Skip(_) => (false, "bytes to skip need a sequential pattern"),
             Modifier::Sequential(ios) | Modifier::Identical(ios) if ios < 2 => {
-                return fail("rw", format!("{ios} I/Os for each offset is not 2 or more"));
+                return fail("rw", format!("must have at least 2 I/Os per offset, not {ios}"));
             }
             Modifier::Sequential(_) | Modifier::Identical(_) => {
-                (true, "several I/Os for each offset are for random patterns")
+                (true, "several I/Os per offset need a random pattern")
             }
         };
         if random != self.rw.is_random() {
@@ -95,11 +98,11 @@ impl Load {
         if random && self.coverage {
             return fail(
                 "norandommap",
-                "visiting every block once leaves no room for several I/Os behind each offset",
+                "norandommap=0 cannot be used with several I/Os per offset; hint: use norandommap=1",
             );
         }
         if random && self.blockalign_bytes.is_some() {
-            return fail("blockalign", "several I/Os behind each offset follow the block size");
+            return fail("blockalign", "cannot be used with several I/Os per offset");
         }
         Ok(())
     }
@@ -110,27 +113,32 @@ impl Load {
             return fail(
                 "bs",
                 format!(
-                    "{size} is not a multiple of 512, which direct I/O needs; --direct=0 would \
-                     allow it"
+                    "{size} is not a multiple of 512, as direct I/O requires; hint: use --direct=0"
                 ),
             );
         }
         if self.direct && self.block.is_unaligned() {
-            return fail("bs_unaligned", "direct I/O needs multiples of 512; right: --direct=0");
+            return fail(
+                "bs_unaligned",
+                "direct I/O requires multiples of 512; hint: use --direct=0",
+            );
         }
         if let Some(align) = self.blockalign_bytes {
             if align == 0 || unaligned(&align) {
-                let reason = format!("{align} is not a multiple of 512, which direct I/O needs");
+                let reason = format!("{align} is not a multiple of 512, as direct I/O requires");
                 return fail("blockalign", reason);
             }
             if self.coverage && self.rw.is_random() {
-                return fail("blockalign", "visiting every block once has an alignment of its own");
+                return fail(
+                    "blockalign",
+                    "cannot be used with norandommap=0, which has its own alignment",
+                );
             }
         }
         if let Modifier::Skip(bytes) = self.modifier
             && unaligned(&bytes.unsigned_abs())
         {
-            let reason = format!("{bytes} is not a multiple of 512, which direct I/O needs");
+            let reason = format!("{bytes} is not a multiple of 512, as direct I/O requires");
             return fail("rw", reason);
         }
         Ok(())
@@ -145,17 +153,17 @@ impl Load {
         }
         let block = self.block.largest();
         if let Some(size) = self.size_bytes.filter(|size| *size < block) {
-            let reason = format!("{size} is less than one block, which has {block} bytes");
+            let reason = format!("must be at least one block of {block} bytes, not {size}");
             return fail("size", reason);
         }
         let (offset, increment) = (self.offset_bytes, self.offset_increment_bytes);
         if self.direct && !offset.is_multiple_of(512) {
-            let reason = format!("{offset} is not a multiple of 512, which direct I/O needs");
+            let reason = format!("{offset} is not a multiple of 512, as direct I/O requires");
             return fail("offset", reason);
         }
         if let Some(increment) = increment.filter(|bytes| self.direct && !bytes.is_multiple_of(512))
         {
-            let reason = format!("{increment} is not a multiple of 512, which direct I/O needs");
+            let reason = format!("{increment} is not a multiple of 512, as direct I/O requires");
             return fail("offset_increment", reason);
         }
         // The last job starts at the highest offset.
@@ -164,7 +172,7 @@ impl Load {
             .and_then(|last| offset.checked_add(last))
             .and_then(|begin| begin.checked_add(self.size_bytes.unwrap_or(0)));
         if end.is_none() {
-            return fail("offset_increment", "no target reaches as far as the last job begins");
+            return fail("offset_increment", "the last job would start beyond the largest offset");
         }
         Ok(())
     }

@@ -174,7 +174,8 @@ impl FromStr for VerifyPattern {
             number.to_le_bytes()[..used].to_vec()
         };
         if bytes.is_empty() || bytes.len() > MOST_PATTERN_BYTES {
-            let reason = format!("{} bytes are not from 1 to {MOST_PATTERN_BYTES}", bytes.len());
+            let reason =
+                format!("must have between 1 and {MOST_PATTERN_BYTES} bytes, not {}", bytes.len());
             return Err(LoadError::new("verify_pattern", reason));
         }
         Ok(Self(bytes))

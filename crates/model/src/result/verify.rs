@@ -81,7 +81,7 @@ impl fmt::Display for VerifyFault {
                 write!(f, "corrupt: {differing_bytes} bytes differ, the first is byte {first_byte}")
             }
             Self::HeaderDamaged => f.write_str("corrupt: the header is destroyed"),
-            Self::NoHeader { zeros: true } => f.write_str("all zeros: nothing of what was written"),
+            Self::NoHeader { zeros: true } => f.write_str("all zeros: none of the written data"),
             Self::NoHeader { zeros: false } => {
                 f.write_str("no header: other data than what was written")
             }

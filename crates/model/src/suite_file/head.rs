@@ -31,7 +31,7 @@ impl SuiteOption {
                 "value" => read.value = Some(text),
                 "default" => read.default = Some(text),
                 "help" => read.help = text,
-                _ => return Err(reader.wrong(&part, "is none of value, default and help")),
+                _ => return Err(reader.wrong(&part, "is not one of value, default and help")),
             }
         }
         Ok(read)

@@ -131,7 +131,7 @@ impl SuiteFile {
                     }
                 }
                 _ => {
-                    let reason = "is none of about, help, size, seconds, ramp, limit, [options], [defaults] \
+                    let reason = "is not one of about, help, size, seconds, ramp, limit, [options], [defaults] \
                                   and [[step]]; hint: use options under [defaults] or [[step]]";
                     return Err(reader.wrong(&member, reason));
                 }

@@ -176,7 +176,7 @@ fn wrong_options_of_the_suite_are_refused() {
     for (text, word) in [
         ("[options]\nUsers = {}", "no name of an option"),
         ("[options]\nusers = 5", "users: hint: use [users]"),
-        ("[options]\nusers = { values = 5 }", "values: is none of value, default and help"),
+        ("[options]\nusers = { values = 5 }", "values: is not one of value, default and help"),
     ] {
         let error = SuiteHead::parse(text).unwrap_err();
         assert!(error.line == 2 && error.reason.contains(word), "{error}");

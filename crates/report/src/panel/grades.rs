@@ -112,7 +112,7 @@ impl Row {
         match (self.subject.is_synchronous, self.refused[0], self.is_untold) {
             (false, ..) => format!("{size} {kind}"),
             (true, true, _) => format!("{size} {kind}, not synchronous"),
-            (true, false, true) => format!("{size} {kind}, sync not told"),
+            (true, false, true) => format!("{size} {kind}, sync unknown"),
             (true, false, false) => format!("{size} synchronous {kind}"),
         }
     }

@@ -90,7 +90,7 @@ pub(super) fn in_doubt(caveats: &[Caveat]) -> Option<String> {
             codes.push(caveat.code.as_str());
         }
     }
-    (!codes.is_empty()).then(|| format!("In doubt: {}; the reasons stand below.", codes.join(", ")))
+    (!codes.is_empty()).then(|| format!("In doubt: {}; the reasons are below.", codes.join(", ")))
 }
 
 pub(super) fn environment(sheet: &mut Sheet, environment: &Environment) {

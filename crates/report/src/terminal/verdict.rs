@@ -359,7 +359,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             };
             let command = options::run_command(target, load, document.search.answer.queue_depth);
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
-            format!("\"iogauge run {command}{via}\" holds this load for longer.")
+            format!("\"iogauge run {command}{via}\" measures this load for longer.")
         }
         StoppedBy::Saturated | StoppedBy::QueueFull => match document.search.knee {
             Some(knee) if knee.queue_depth < document.search.answer.queue_depth => format!(
@@ -417,5 +417,5 @@ fn database_command(document: &FindDocument) -> String {
     if load.mode != "read" {
         command.push_str(" --drain");
     }
-    format!("\"{command}\" holds this load for longer.")
+    format!("\"{command}\" measures this load for longer.")
 }

@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         job: &FileJob,
     ) -> Result<FileLoad, SuiteError> {
         let typed = self.typed(step, job)?;
-        let load = typed.load(typed.engine, &[]).map_err(|error| {
+        let load = typed.load(typed.plain.engine, &[]).map_err(|error| {
             let is_own =
                 |option: &&FileOption| row_of(option).is_some_and(|row| row.name == error.option);
             let line = job.options.iter().find(is_own).map_or(step.line, |option| option.line);

@@ -92,14 +92,16 @@ impl PostgresRun {
         };
         let by_socket = self.server.is_socket();
         let Some(directory) = DataDirectory::find(connection, by_socket)? else {
-            return Err(cannot("they are not on this machine, or this user may not know where"));
+            return Err(cannot(
+                "they are not on this machine, or this user may not see their location",
+            ));
         };
         if !directory.is_readable {
             return Err(cannot("the system does not let this user"));
         }
         // Blocks that were never written back are not in the files yet.
         if !write_out(connection, &mut || Ok(()))? {
-            return Err(cannot("this user may not ask for a CHECKPOINT first"));
+            return Err(cannot("this user may not run CHECKPOINT first"));
         }
         let tables = self.tables(connection)?;
         let blocks = directory.blocks(connection, &tables, block_bytes)?;
@@ -155,7 +157,7 @@ impl Activity for PostgresRun {
             // A server that hangs does not answer.
             if !write_out(&mut connection, &mut || self.watch.look())? {
                 return Err(DbError::Denied(format!(
-                    "{}: this user may not ask for a CHECKPOINT; hint: run GRANT pg_checkpoint",
+                    "{}: this user may not run CHECKPOINT; hint: run GRANT pg_checkpoint",
                     self.server
                 )));
             }
@@ -176,6 +178,6 @@ impl Activity for PostgresRun {
 pub(super) fn version(connection: &mut Connection) -> Result<u32, DbError> {
     let number = connection.field("SHOW server_version_num")?;
     number.and_then(|number| number.parse().ok()).ok_or_else(|| {
-        DbError::Failed(format!("{}: the server tells no version", connection.place()))
+        DbError::Failed(format!("{}: the server does not report its version", connection.place()))
     })
 }

@@ -43,8 +43,10 @@ impl Address {
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (host, port) = split_port(host);
-        let decode =
-            |text: &str| decode(text).ok_or_else(|| wrong("a % in the URL begins no byte"));
+        let decode = |text: &str| {
+            decode(text)
+                .ok_or_else(|| wrong("a % in the URL is not followed by two hexadecimal digits"))
+        };
         let (user, host, database) = (decode(user)?, decode(host)?, decode(database)?);
         let user = if user.is_empty() { system_user() } else { Some(user) };
         let user = user.ok_or_else(|| wrong("the URL names no user"))?;
@@ -52,7 +54,7 @@ impl Address {
         let port = port.or(url.settings.get("port").map(String::as_str)).unwrap_or("");
         let port = match port {
             "" => DEFAULT_PORT,
-            text => text.parse().map_err(|_| wrong("the port is none"))?,
+            text => text.parse().map_err(|_| wrong("the port is invalid"))?,
         };
         let host = match url.settings.get("host") {
             Some(_) if !host.is_empty() => return Err(wrong("the host is given twice")),

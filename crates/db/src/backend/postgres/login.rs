@@ -119,7 +119,7 @@ fn prove_by_scram(
     let (11, challenge) = asked(connection, password)? else { return Err(strange(&place)) };
     if !message::is_bearable(&challenge) {
         return Err(DbError::Denied(format!(
-            "{place}: the server asks for more hashing than a second's; hint: use scram_iterations of \
+            "{place}: the server requires more than a second of hashing; hint: use scram_iterations of \
              1000000 or less"
         )));
     }

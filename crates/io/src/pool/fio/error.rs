@@ -21,7 +21,7 @@ pub enum FioError {
     #[error("{version} printed no figures within {seconds} s; it said: {said}")]
     Silent { version: String, seconds: u64, said: String },
     #[error(
-        "--via fio: {why}, so that nothing would hold fio to the files that may be written; hint: use a \
+        "--via fio: {why}, so that nothing would restrict fio to the files that it may write; hint: use a \
          job that only reads, root, or a kernel with Landlock"
     )]
     Unconfined { why: String },

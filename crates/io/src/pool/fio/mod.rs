@@ -7,7 +7,7 @@ mod binary;
 mod directory;
 mod empty;
 mod error;
-mod handed;
+mod inherited_files;
 mod job_file;
 mod process;
 mod snapshot;
@@ -15,7 +15,7 @@ mod work;
 
 pub use binary::FioBinary;
 pub use error::FioError;
-pub use handed::Handed;
+pub use inherited_files::Handed;
 pub use job_file::{FioEnd, FioJobFile};
 pub use work::{FioWork, ForeignJob};
 

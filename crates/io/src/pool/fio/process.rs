@@ -2,7 +2,7 @@
 
 use super::directory::FioDirectory;
 use super::empty::EmptyIos;
-use super::handed::Handed;
+use super::inherited_files::Handed;
 use super::{FioBinary, FioError};
 use crate::child::{self, Complaints, each_line};
 use crate::pool::{Heartbeat, Paused};

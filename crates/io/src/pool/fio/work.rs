@@ -1,6 +1,6 @@
 //! The work for fio, and the job file that describes it.
 
-use super::handed::Handed;
+use super::inherited_files::Handed;
 use super::{FioError, Span};
 use iogauge_fio::job::FioJobs;
 use iogauge_fio::job_out::{self, FilePart};

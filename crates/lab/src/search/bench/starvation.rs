@@ -2,7 +2,7 @@
 
 use super::Bench;
 use crate::search::starvation::{Show, Sieve};
-use crate::search::time::SHORTEST_NS;
+use crate::search::window_length::SHORTEST_NS;
 use iogauge_io::machine::Starvation;
 
 /// Length of a stretch.

@@ -12,7 +12,9 @@ use crate::search::observed::{Observed, directions};
 use crate::search::point::{Depth, Point};
 use crate::search::prediction::Ticks;
 use crate::search::starvation::{Sieve, WithStarved};
-use crate::search::time::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns, seconds};
+use crate::search::window_length::{
+    LONGEST_NS, SHORTEST_NS, TICK_NS, WindowLength, next_look_ns, seconds,
+};
 use crate::stats::mser5;
 use iogauge_model::result::IntervalPoint;
 
@@ -31,15 +33,6 @@ const NOTABLE_DRAIN_NS: u64 = 100_000_000;
 const WORKERS_SHARE: u64 = 4;
 /// If the verdict is clear, the IOPS may be this many times less precise than requested.
 const COARSE: f64 = 5.0;
-
-/// Allowed length of a window. The maximum is no less than the minimum.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::search) struct WindowLength {
-    pub(in crate::search) shortest_ns: u64,
-    pub(in crate::search) longest_ns: u64,
-    /// True if the window continues the last confirmation, at the same queue depth.
-    pub(in crate::search) resumes: bool,
-}
 
 impl Bench<'_, '_> {
     /// Runs the pool until its rate has settled, before the first window.

@@ -60,7 +60,7 @@ impl Report<'_> {
                 Some(format!("The target was steady after {last} rounds, {written}."))
             }
             None if count >= suite.rounds => Some(format!(
-                "The target was not steady after {count} rounds, {written}: its worst may still lie lower."
+                "The target was not steady after {count} rounds, {written}: its worst case may be lower."
             )),
             None => None,
         }

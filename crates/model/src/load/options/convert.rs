@@ -55,40 +55,19 @@ impl Typed {
     #[must_use]
     pub fn shape(&self) -> Load {
         Load {
-            rw: self.rw,
             modifier: self.rw_number.map_or(Modifier::None, |rw| rw.modifier(self.rw_sequencer)),
-            read_percent: self.read_percent,
             block: self.block(),
-            blockalign_bytes: self.blockalign,
-            distribution: self.distribution.clone(),
-            coverage: !self.norandommap,
-            dependent: self.dependent,
-            direct: self.direct,
-            invalidate: self.invalidate,
-            sync: self.sync,
-            fsync_every: self.fsync_every,
-            fdatasync_every: self.fdatasync_every,
-            end_fsync: self.end_fsync,
-            startdelay_ns: self.startdelay_ns,
             thinktime: (self.thinktime_ns > 0).then_some(Thinktime {
                 pause_ns: self.thinktime_ns,
                 blocks: self.thinktime_blocks,
             }),
-            iodepth: self.iodepth,
-            numjobs: self.numjobs,
             batch: Batch {
                 submit: self.batch_submit.unwrap_or(0),
                 complete_min: self.batch_complete_min.unwrap_or(1),
                 complete_max: self.batch_complete_max.unwrap_or(0),
             },
-            engine: self.engine,
-            content: self.content,
             verify: self.verify(),
-            cpus: self.cpus.clone(),
-            cpu_policy: self.cpu_policy,
-            nice: self.nice,
-            percentiles: self.percentiles.clone(),
-            ..Load::default()
+            ..self.plain.clone()
         }
     }
 
@@ -125,13 +104,17 @@ impl Typed {
             ("rate", both, each(&self.rate, means))
         };
         if option == "rate_iops" && is_set(&self.rate) {
-            return Err(LoadError::new("rate", "rate and rate_iops bound the same; drop one"));
+            return Err(LoadError::new(
+                "rate",
+                "cannot be used with rate_iops; hint: use one of them",
+            ));
         }
-        let (rate_iops, read_percent) = match (self.rw.reads(), self.rw.writes(), rates) {
-            _ if both.is_some() => (both, self.read_percent),
-            (true, false, [read, _]) => (read, self.read_percent),
-            (false, true, [_, write]) => (write, self.read_percent),
-            (_, _, [None, None]) => (None, self.read_percent),
+        let (rate_iops, read_percent) = match (self.plain.rw.reads(), self.plain.rw.writes(), rates)
+        {
+            _ if both.is_some() => (both, self.plain.read_percent),
+            (true, false, [read, _]) => (read, self.plain.read_percent),
+            (false, true, [_, write]) => (write, self.plain.read_percent),
+            (_, _, [None, None]) => (None, self.plain.read_percent),
             (_, _, [Some(read), Some(write)]) => {
                 let total = read + write;
                 (Some(total), (read / total * 100.0).round() as u32)
@@ -177,7 +160,7 @@ impl Typed {
     /// Returns the bytes that the target needs for `size` after the last offset; `None` for all there are.
     #[must_use]
     pub fn target_bytes(&self) -> Option<u64> {
-        let clone = self.numjobs.saturating_sub(1);
+        let clone = self.plain.numjobs.saturating_sub(1);
         let size = self.size.map(Span::bytes).filter(|bytes| *bytes > 0).or(self.file_size)?;
         Some(size.saturating_add(self.offset_bytes(0, clone)))
     }
@@ -194,7 +177,7 @@ impl Typed {
         if let Some(whole) = whole.filter(|_| self.has_shares())
             && parts_bytes.iter().any(|bytes| *bytes != whole)
         {
-            let reason = "files of different sizes have no share in common; hint: use bytes";
+            let reason = "a percentage needs files of one size; hint: use bytes";
             return Err(LoadError::new("size", reason));
         }
         let within = whole.unwrap_or(0);

@@ -25,7 +25,7 @@ pub(super) fn from_1(number: u32, most: u32) -> Result<u32, Wrong> {
     if (1..=most).contains(&number) {
         Ok(number)
     } else {
-        Err(Wrong::value(format!("{number} is not from 1 to {most}")))
+        Err(Wrong::value(format!("must be between 1 and {most}, not {number}")))
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn kb_base(o: &mut Typed, value: &Value<'_>) -> Set {
     o.dialect = Dialect::Fio(match value.word()? {
         "1024" => KbBase::Old,
         "1000" => KbBase::Iec,
-        other => return Err(Wrong::value(format!("\"{other}\" is not 1000 or 1024"))),
+        other => return Err(Wrong::value(format!("must be 1000 or 1024, not \"{other}\""))),
     });
     Ok(())
 }
@@ -42,10 +42,10 @@ pub(super) fn rw(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     let word = text.split_once(':').map_or(text, |(word, _)| word);
     if word.contains("trim") {
-        return Err(Wrong::unsupported("iogauge reads and writes, and trims nothing"));
+        return Err(Wrong::unsupported("iogauge does not trim"));
     }
     let rw = text.parse::<Rw>()?;
-    (o.rw, o.rw_number) = (rw.pattern, Some(rw));
+    (o.plain.rw, o.rw_number) = (rw.pattern, Some(rw));
     Ok(())
 }
 
@@ -54,7 +54,7 @@ pub(super) fn bs(o: &mut Typed, value: &Value<'_>) -> Set {
         if let Some(text) = text {
             *own = text.number()?;
             if !(1..=LARGEST_BLOCK_BYTES).contains(own) {
-                return Err(Wrong::value(format!("{own} is not from 1 byte to 1 GiB")));
+                return Err(Wrong::value(format!("must be between 1 byte and 1 GiB, not {own}")));
             }
         }
     }
@@ -87,15 +87,15 @@ pub(super) fn blockalign(o: &mut Typed, value: &Value<'_>) -> Set {
         let why = "reads and writes have one alignment; hint: use one number";
         return Err(Wrong::unsupported(why));
     }
-    o.blockalign = read.or(write).filter(|bytes| *bytes > 0);
+    o.plain.blockalign_bytes = read.or(write).filter(|bytes| *bytes > 0);
     Ok(())
 }
 
 pub(super) fn startdelay(o: &mut Typed, value: &Value<'_>) -> Set {
     if value.word()?.contains(['-', ':']) {
-        return Err(Wrong::unsupported("a delay is not drawn; hint: use startdelay=5"));
+        return Err(Wrong::unsupported("iogauge has no random delay; hint: use startdelay=5"));
     }
-    o.startdelay_ns = value.duration_ns(1e9)?;
+    o.plain.startdelay_ns = value.duration_ns(1e9)?;
     Ok(())
 }
 
@@ -103,7 +103,7 @@ pub(super) fn verify(o: &mut Typed, value: &Value<'_>) -> Set {
     o.verify = match value.word()? {
         "0" | "none" => None,
         word @ ("crc7" | "null") => {
-            let why = format!("{word} proves next to nothing; hint: use crc32c");
+            let why = format!("{word} detects almost no errors; hint: use crc32c");
             return Err(Wrong::unsupported(why));
         }
         word => Some(word.parse()?),
@@ -115,7 +115,7 @@ pub(super) fn verify_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     // fio also inserts offsets, reads files, and concatenates patterns.
     if text.contains('%') || text.starts_with('\'') || text.trim_matches('"').contains('"') {
-        let why = "a pattern is one run of bytes; hint: use 0xaa55 or \"text\"";
+        let why = "a pattern is one sequence of bytes; hint: use 0xaa55 or \"text\"";
         return Err(Wrong::unsupported(why));
     }
     o.verify_pattern = Some(text.parse()?);
@@ -125,7 +125,8 @@ pub(super) fn verify_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
 pub(super) fn nice(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     let nice = text.parse().ok().filter(|nice| (-20..=19).contains(nice));
-    o.nice = nice.ok_or_else(|| Wrong::value(format!("\"{text}\" is not from -20 to 19")))?;
+    o.plain.nice =
+        nice.ok_or_else(|| Wrong::value(format!("must be between -20 and 19, not \"{text}\"")))?;
     Ok(())
 }
 
@@ -160,13 +161,13 @@ pub(super) fn random_distribution(o: &mut Typed, value: &Value<'_>) -> Set {
     }
     if matches!(kind, "zipf" | "pareto" | "normal" | "gauss") && rest.contains(':') {
         let why = format!(
-            "the centre cannot be moved; hint: use {kind}:{}",
+            "iogauge does not move the centre; hint: use {kind}:{}",
             rest.split(':').next().unwrap_or("")
         );
         return Err(Wrong::unsupported(why));
     }
     let text = if kind == "zoned" { format!("zoned:{}", zones(rest)) } else { text.to_owned() };
-    o.distribution = text.parse::<Distribution>()?;
+    o.plain.distribution = text.parse::<Distribution>()?;
     Ok(())
 }
 
@@ -212,7 +213,7 @@ pub(super) fn paths(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
     list.push(path);
     list.retain(|path| !path.is_empty());
     if list.is_empty() || list.len() > MOST as usize {
-        let reason = format!("\"{text}\" does not name 1 to {MOST} paths; hint: use /a:/b");
+        let reason = format!("must name 1 to {MOST} paths, not \"{text}\"; hint: use /a:/b");
         return Err(Wrong::value(reason));
     }
     Ok(list)
@@ -235,14 +236,14 @@ fn second_filename(first: &[String], second: &[String]) -> String {
     let mut all: Vec<&String> = first.iter().collect();
     all.extend(second.iter().filter(|name| !first.contains(name)));
     let right = if all.len() == first.len() {
-        "drop this line".to_owned()
+        "remove this line".to_owned()
     } else if all.len() > MOST_SUGGESTED {
         "use one line with all of them, and a colon between each two".to_owned()
     } else {
         let names: Vec<String> = all.iter().map(|name| name.replace(':', "\\:")).collect();
         format!("use filename={} in place of both lines", names.join(":"))
     };
-    format!("the job has files by a line above, and fio would use those of both; hint: {right}")
+    format!("a line above already names files of the job, and fio would use both; hint: {right}")
 }
 
 pub(super) fn nrfiles(o: &mut Typed, value: &Value<'_>) -> Set {
@@ -258,7 +259,7 @@ pub(super) fn nrfiles(o: &mut Typed, value: &Value<'_>) -> Set {
 pub(super) fn filesize(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     if text.contains(['-', ':']) && !text.starts_with('(') {
-        return Err(Wrong::unsupported("files have one size; hint: use filesize=1g"));
+        return Err(Wrong::unsupported("all files have one size; hint: use filesize=1g"));
     }
     o.file_size = Some(value.number()?).filter(|size| *size > 0);
     Ok(())
@@ -267,7 +268,7 @@ pub(super) fn filesize(o: &mut Typed, value: &Value<'_>) -> Set {
 pub(super) fn latency_percentile(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     let percent = text.parse().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    let fail = || Wrong::value(format!("\"{text}\" is not above 0 and up to 100"));
+    let fail = || Wrong::value(format!("must be above 0 and at most 100, not \"{text}\""));
     o.latency_percentile = percent.ok_or_else(fail)?;
     Ok(())
 }
@@ -280,19 +281,19 @@ pub(super) fn percentile_list(o: &mut Typed, value: &Value<'_>) -> Set {
     let all: Option<Vec<f64>> = text.split(':').map(percent).collect();
     let mut all = all.filter(|all| all.len() <= MOST_PERCENTILES).ok_or_else(|| {
         let most = MOST_PERCENTILES;
-        Wrong::value(format!("\"{text}\" is not up to {most} of above 0 and up to 100, as 50:99.9"))
+        Wrong::value(format!("must be up to {most} percentiles, each above 0 and at most 100, not \"{text}\"; hint: use 50:99.9"))
     })?;
     all.sort_by(f64::total_cmp);
     all.dedup();
-    o.percentiles = all;
+    o.plain.percentiles = all;
     Ok(())
 }
 
 pub(super) fn ioengine(o: &mut Typed, value: &Value<'_>) -> Set {
-    put(&mut o.engine, EngineKind::parse(value.word()?, value.dialect)?)
+    put(&mut o.plain.engine, EngineKind::parse(value.word()?, value.dialect)?)
 }
 
 /// A chunk that exceeds 32 bits is larger than any block: 0 stands for the whole block.
 pub(super) fn compress_chunk(o: &mut Typed, value: &Value<'_>) -> Set {
-    put(&mut o.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
+    put(&mut o.plain.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
 }

@@ -77,12 +77,22 @@ pub const ROWS: &[LoadOption] = &[
     row("rw_sequencer", "KIND", |o, v| put(&mut o.rw_sequencer, v.parse()?), show::rw_sequencer)
         .default("sequential")
         .help("Offsets of the I/Os counted by randread:N: sequential or identical"),
-    row("rwmixread", "PERCENT", |o, v| put(&mut o.read_percent, v.percent()?), show::rwmixread)
-        .default("50")
-        .help("Share of reads in a mixed pattern"),
-    row("rwmixwrite", "PERCENT", |o, v| put(&mut o.read_percent, 100 - v.percent()?), nothing)
-        .conflicts(&["rwmixread"])
-        .help("Share of writes in a mixed pattern"),
+    row(
+        "rwmixread",
+        "PERCENT",
+        |o, v| put(&mut o.plain.read_percent, v.percent()?),
+        show::rwmixread,
+    )
+    .default("50")
+    .help("Share of reads in a mixed pattern"),
+    row(
+        "rwmixwrite",
+        "PERCENT",
+        |o, v| put(&mut o.plain.read_percent, 100 - v.percent()?),
+        nothing,
+    )
+    .conflicts(&["rwmixread"])
+    .help("Share of writes in a mixed pattern"),
     row("bs", "SIZE", set::bs, |load| show::block(&load.block, "bs"))
         .alias(&["blocksize"])
         .default("4k")
@@ -107,7 +117,7 @@ pub const ROWS: &[LoadOption] = &[
     row(
         "iodepth",
         "N",
-        |o, v| put(&mut o.iodepth, from_1(v.small()?, 65_536)?),
+        |o, v| put(&mut o.plain.iodepth, from_1(v.small()?, 65_536)?),
         |load| word(load.iodepth),
     )
     .default("1")
@@ -115,7 +125,7 @@ pub const ROWS: &[LoadOption] = &[
     row(
         "numjobs",
         "N",
-        |o, v| put(&mut o.numjobs, from_1(v.small()?, MOST)?),
+        |o, v| put(&mut o.plain.numjobs, from_1(v.small()?, MOST)?),
         |load| word(load.numjobs),
     )
     .default("1")
@@ -123,14 +133,18 @@ pub const ROWS: &[LoadOption] = &[
     row("ioengine", "NAME", set::ioengine, show::ioengine)
         .default("io_uring")
         .help("io_uring, libaio, psync, mmap or null"),
-    flag("direct", |o, v| put(&mut o.direct, v.stated_switch()?), |load| switch(load.direct))
+    flag("direct", |o, v| put(&mut o.plain.direct, v.stated_switch()?), |load| switch(load.direct))
         .default("1")
         .help("Bypass the page cache"),
-    flag("buffered", |o, v| put(&mut o.direct, !v.stated_switch()?), nothing)
+    flag("buffered", |o, v| put(&mut o.plain.direct, !v.stated_switch()?), nothing)
         .conflicts(&["direct"])
         .help("Use the page cache: the opposite of --direct"),
-    flag("invalidate", |o, v| put(&mut o.invalidate, v.switch()?), |load| switch(load.invalidate))
-        .help("Drop what the page cache holds of the target before a workload that uses it starts"),
+    flag(
+        "invalidate",
+        |o, v| put(&mut o.plain.invalidate, v.switch()?),
+        |load| switch(load.invalidate),
+    )
+    .help("Drop what the page cache holds of the target before a workload that uses it starts"),
     row("size", "SIZE", |o, v| put(&mut o.size, Some(v.span()?)), |load| size(load.size_bytes))
         .help(
             "Bytes of the target to use, or a share such as 50%; also the size of a new test file",
@@ -163,32 +177,41 @@ pub const ROWS: &[LoadOption] = &[
     row("random_distribution", "KIND", set::random_distribution, show::random_distribution)
         .default("random")
         .help("random, zipf:1.2, pareto:0.2, normal:20, zoned:60/10:30/20:10/70"),
-    flag("norandommap", |o, v| put(&mut o.norandommap, v.switch()?), show::norandommap)
+    flag("norandommap", |o, v| put(&mut o.plain.coverage, !v.switch()?), show::norandommap)
         .default("1")
         .help("0 covers every block once before repeating any"),
-    flag("dependent", |o, v| put(&mut o.dependent, v.switch()?), |load| switch(load.dependent))
-        .help(
-            "Dependent I/O: read a block, change it, write it back, continue; iodepth is the \
+    flag(
+        "dependent",
+        |o, v| put(&mut o.plain.dependent, v.switch()?),
+        |load| switch(load.dependent),
+    )
+    .help(
+        "Dependent I/O: read a block, change it, write it back, continue; iodepth is the \
              number of chains",
-        ),
-    row("sync", "MODE", |o, v| put(&mut o.sync, v.parse()?), show::sync)
+    ),
+    row("sync", "MODE", |o, v| put(&mut o.plain.sync, v.parse()?), show::sync)
         .flag()
         .default("none")
         .help("Synchronous writes: none, dsync or sync"),
-    row("fsync", "N", |o, v| put(&mut o.fsync_every, v.small()?), |load| word(load.fsync_every))
-        .default("0")
-        .help("Call fsync after every N writes; 0 for never"),
+    row(
+        "fsync",
+        "N",
+        |o, v| put(&mut o.plain.fsync_every, v.small()?),
+        |load| word(load.fsync_every),
+    )
+    .default("0")
+    .help("Call fsync after every N writes; 0 for never"),
     row(
         "fdatasync",
         "N",
-        |o, v| put(&mut o.fdatasync_every, v.small()?),
+        |o, v| put(&mut o.plain.fdatasync_every, v.small()?),
         |load| word(load.fdatasync_every),
     )
     .default("0")
     .help("Call fdatasync after every N writes; 0 for never"),
     flag(
         "end_fsync",
-        |o, v| put(&mut o.end_fsync, v.stated_switch()?),
+        |o, v| put(&mut o.plain.end_fsync, v.stated_switch()?),
         |load| switch(load.end_fsync),
     )
     .help("Call fsync at the end of the job"),
@@ -286,7 +309,7 @@ pub const ROWS: &[LoadOption] = &[
     row(
         "buffer_compress_percentage",
         "PERCENT",
-        |o, v| put(&mut o.content.compress_percent, v.percent()?),
+        |o, v| put(&mut o.plain.content.compress_percent, v.percent()?),
         |load| word(load.content.compress_percent),
     )
     .default("0")
@@ -297,7 +320,7 @@ pub const ROWS: &[LoadOption] = &[
     row(
         "dedupe_percentage",
         "PERCENT",
-        |o, v| put(&mut o.content.dedupe_percent, v.percent()?),
+        |o, v| put(&mut o.plain.content.dedupe_percent, v.percent()?),
         |load| word(load.content.dedupe_percent),
     )
     .default("0")
@@ -349,12 +372,17 @@ pub const ROWS: &[LoadOption] = &[
     flag("refill_buffers", |_, v| v.switch().map(drop), nothing)
         .hidden()
         .help("Accepted for compatibility with fio: every write has its own data"),
-    row("cpus_allowed", "LIST", |o, v| put(&mut o.cpus, Some(v.parse()?)), show::cpus_allowed)
-        .help("Processors the workers may run on: 0,5,8-15"),
+    row(
+        "cpus_allowed",
+        "LIST",
+        |o, v| put(&mut o.plain.cpus, Some(v.parse()?)),
+        show::cpus_allowed,
+    )
+    .help("Processors the workers may run on: 0,5,8-15"),
     row(
         "cpus_allowed_policy",
         "POLICY",
-        |o, v| put(&mut o.cpu_policy, v.parse()?),
+        |o, v| put(&mut o.plain.cpu_policy, v.parse()?),
         show::cpus_allowed_policy,
     )
     .default("shared")

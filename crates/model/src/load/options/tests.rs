@@ -129,14 +129,14 @@ fn what_is_set_is_shown_and_reads_back() {
         let shown: Vec<_> = ROWS.iter().filter_map(|row| Some((row, row.shown(&load)?))).collect();
         let again = shown.iter().map(|(row, text)| (*row, Some(text.as_str())));
         let again = Typed::iogauge().with(again).unwrap();
-        assert_eq!(again.load(again.engine, &[]).unwrap(), load, "{}", row.name);
+        assert_eq!(again.load(again.plain.engine, &[]).unwrap(), load, "{}", row.name);
     }
 }
 
 #[test]
 fn defaults_are_those_of_a_load() {
     let typed = Typed::iogauge();
-    let load = typed.load(typed.engine, &[]).unwrap();
+    let load = typed.load(typed.plain.engine, &[]).unwrap();
     assert_eq!(load, Load::default());
     for row in ROWS {
         assert_eq!(row.shown(&load), None, "{}", row.name);
@@ -145,7 +145,7 @@ fn defaults_are_those_of_a_load() {
             continue;
         }
         typed.set(row, Some(row.default), None).unwrap();
-        assert_eq!(typed.load(typed.engine, &[]).unwrap(), load, "{}", row.name);
+        assert_eq!(typed.load(typed.plain.engine, &[]).unwrap(), load, "{}", row.name);
     }
 }
 
@@ -175,14 +175,14 @@ fn options_that_do_not_go_together_are_named() {
         ("bs=4k blocksize=8k", "bs: is given twice"),
         ("filename=a", "filename: TARGET names the files; hint: "),
     ] {
-        let typed = typed(words).and_then(|typed| typed.load(typed.engine, &[]));
+        let typed = typed(words).and_then(|typed| typed.load(typed.plain.engine, &[]));
         let error = typed.unwrap_err().to_string();
         assert!(error.starts_with(reason), "{error}");
     }
     // A job's options replace the options they conflict with.
     let base = typed("bs=4k rate=1m rw=randwrite").unwrap();
     let job = typed_on(&base, "bssplit=8k/100 rate_iops=5").unwrap();
-    let load = job.load(job.engine, &[]).unwrap();
+    let load = job.load(job.plain.engine, &[]).unwrap();
     assert_eq!((load.block.single(), load.arrivals.unwrap().rate_iops), (Some(8192), 5.0));
     assert!(job.writes() && !job.has("rate"));
 }
@@ -190,12 +190,12 @@ fn options_that_do_not_go_together_are_named() {
 #[test]
 fn shares_are_of_the_parts() {
     let typed = typed("size=50% offset=10% io_size=50% loops=2 bs=4k").unwrap();
-    let load = typed.load(typed.engine, &[1 << 20, 1 << 20]).unwrap();
+    let load = typed.load(typed.plain.engine, &[1 << 20, 1 << 20]).unwrap();
     assert_eq!((load.size_bytes, load.offset_bytes), (Some(512 << 10), 106_496));
     assert_eq!(load.io_size_bytes, Some(512 << 10));
-    let error = typed.load(typed.engine, &[1 << 20, 1 << 21]).unwrap_err();
+    let error = typed.load(typed.plain.engine, &[1 << 20, 1 << 21]).unwrap_err();
     assert!(error.reason.contains("different sizes"), "{error}");
-    assert_eq!(typed.load(typed.engine, &[]).unwrap().size_bytes, None);
+    assert_eq!(typed.load(typed.plain.engine, &[]).unwrap().size_bytes, None);
     assert_eq!(typed.target_bytes(), None);
 }
 
@@ -203,7 +203,7 @@ fn shares_are_of_the_parts() {
 fn rates_are_of_both_directions_or_of_each() {
     let load = |words| {
         let typed = typed(words).unwrap();
-        typed.load(typed.engine, &[]).unwrap()
+        typed.load(typed.plain.engine, &[]).unwrap()
     };
     let figures = |load: Load| (load.arrivals.unwrap().rate_iops, load.read_percent);
     assert_eq!(figures(load("rw=randrw rwmixread=70 rate_iops=2k")), (2000.0, 70));

@@ -4,8 +4,8 @@ use super::value::{Dialect, KbBase, Span, Value, Wrong};
 use super::{LoadOption, OnLine};
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
-    ArrivalProcess, BlockSplit, Content, CpuPolicy, Cpus, Distribution, EngineKind, LoadError,
-    Pattern, Rw, Sequencer, SyncMode, VerifyAlgorithm, VerifyPattern,
+    ArrivalProcess, BlockSplit, EngineKind, Load, LoadError, Pattern, Rw, Sequencer,
+    VerifyAlgorithm, VerifyPattern,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -52,45 +52,27 @@ pub struct Typed {
     /// The syntax of the values.
     pub dialect: Dialect,
     pub name: Option<String>,
-    pub rw: Pattern,
+    /// Options whose value a workload has as typed. [`Typed::load`] sets the other fields.
+    pub plain: Load,
     /// The pattern with the number after it.
     pub rw_number: Option<Rw>,
     pub rw_sequencer: Sequencer,
-    pub read_percent: u32,
     /// Block sizes of reads and writes.
     pub block_bytes: [u64; 2],
     /// Block sizes as a split or range. These take precedence.
     pub split: [Option<BlockSplit>; 2],
     pub bs_unaligned: bool,
-    pub blockalign: Option<u64>,
-    pub distribution: Distribution,
-    pub dependent: bool,
-    pub norandommap: bool,
-    pub direct: bool,
-    pub invalidate: bool,
-    pub sync: SyncMode,
-    pub fsync_every: u32,
-    pub fdatasync_every: u32,
-    pub end_fsync: bool,
-    pub startdelay_ns: u64,
     pub thinktime_ns: u64,
     pub thinktime_blocks: u32,
-    pub content: Content,
     pub verify: Option<VerifyAlgorithm>,
     pub do_verify: bool,
     pub verify_interval: Option<u64>,
     pub verify_pattern: Option<VerifyPattern>,
     pub verify_fatal: bool,
     pub verify_only: bool,
-    pub cpus: Option<Cpus>,
-    pub cpu_policy: CpuPolicy,
-    pub nice: i32,
-    pub engine: EngineKind,
-    pub iodepth: u32,
     pub batch_submit: Option<u32>,
     pub batch_complete_min: Option<u32>,
     pub batch_complete_max: Option<u32>,
-    pub numjobs: u32,
     pub loops: u64,
     pub rate: Rates,
     pub rate_iops: Rates,
@@ -118,8 +100,6 @@ pub struct Typed {
     /// 0 for none.
     pub latency_target_ns: u64,
     pub latency_percentile: f64,
-    /// Ascending; empty for fio's default.
-    pub percentiles: Vec<f64>,
     pub unlink: bool,
     pub allow_file_create: bool,
     /// The options typed, each with its last value.
@@ -132,11 +112,14 @@ impl Typed {
     pub fn fio() -> Self {
         Self {
             dialect: Dialect::Fio(KbBase::Old),
-            rw: Pattern::Read,
-            norandommap: false,
-            direct: false,
-            invalidate: true,
-            engine: EngineKind::Psync,
+            plain: Load {
+                rw: Pattern::Read,
+                coverage: true,
+                direct: false,
+                invalidate: true,
+                engine: EngineKind::Psync,
+                ..Load::default()
+            },
             ..Self::iogauge()
         }
     }
@@ -147,42 +130,23 @@ impl Typed {
         Self {
             dialect: Dialect::Iogauge,
             name: None,
-            rw: Pattern::RandRead,
+            plain: Load::default(),
             rw_number: None,
             rw_sequencer: Sequencer::default(),
-            read_percent: 50,
             block_bytes: [4096; 2],
             split: [None, None],
             bs_unaligned: false,
-            blockalign: None,
-            distribution: Distribution::Uniform,
-            dependent: false,
-            norandommap: true,
-            direct: true,
-            invalidate: false,
-            sync: SyncMode::None,
-            fsync_every: 0,
-            fdatasync_every: 0,
-            end_fsync: false,
-            startdelay_ns: 0,
             thinktime_ns: 0,
             thinktime_blocks: 1,
-            content: Content::default(),
             verify: None,
             do_verify: true,
             verify_interval: None,
             verify_pattern: None,
             verify_fatal: false,
             verify_only: false,
-            cpus: None,
-            cpu_policy: CpuPolicy::default(),
-            nice: 0,
-            engine: EngineKind::IoUring,
-            iodepth: 1,
             batch_submit: None,
             batch_complete_min: None,
             batch_complete_max: None,
-            numjobs: 1,
             loops: 1,
             rate: Rates::default(),
             rate_iops: Rates::default(),
@@ -209,7 +173,6 @@ impl Typed {
             group_reporting: false,
             latency_target_ns: 0,
             latency_percentile: 100.0,
-            percentiles: Vec::new(),
             unlink: false,
             allow_file_create: true,
             given: BTreeMap::new(),
@@ -316,13 +279,13 @@ impl Typed {
     /// Returns the engine typed; `None` to choose one that suits the target.
     #[must_use]
     pub fn asked_engine(&self) -> Option<EngineKind> {
-        self.has("ioengine").then_some(self.engine)
+        self.has("ioengine").then_some(self.plain.engine)
     }
 
     /// True if the workload changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
-        (self.rw.writes() && !self.verify_only) || self.dependent
+        (self.plain.rw.writes() && !self.verify_only) || self.plain.dependent
     }
 
     /// Returns the limit that `latency_target` sets for a search; `None` without this option.

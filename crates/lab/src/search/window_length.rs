@@ -7,6 +7,15 @@ pub(super) const SHORTEST_NS: u64 = 250_000_000;
 /// Maximum length of a window outside a confirmation, however large the budget: the rest is for the confirmation.
 pub(super) const LONGEST_NS: u64 = 5_000_000_000;
 
+/// Allowed length of a window. The maximum is no less than the minimum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WindowLength {
+    pub(super) shortest_ns: u64,
+    pub(super) longest_ns: u64,
+    /// True if the window continues the last confirmation, at the same queue depth.
+    pub(super) resumes: bool,
+}
+
 /// Returns true if a window is about as long as the shortest useful one.
 pub(super) fn is_whole(window_seconds: f64) -> bool {
     window_seconds >= 0.9 * seconds(SHORTEST_NS)

@@ -1,7 +1,7 @@
 //! The workload of a job, from the options in fio's JSON (fio 2.6 and later).
 
 use super::stored::StoredOptions;
-use crate::asked::Asked;
+use crate::reported_workload::ReportedWorkload;
 use iogauge_model::result::BlockRange;
 use iogauge_model::units::parse_size_bytes;
 
@@ -11,7 +11,7 @@ const DEFAULT_BLOCK: &str = "4k";
 /// The options of a job that describe its result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct JobOptions {
-    pub(super) asked: Asked,
+    pub(super) asked: ReportedWorkload,
     numjobs: Option<u32>,
     is_grouped: bool,
 }
@@ -26,7 +26,7 @@ impl JobOptions {
         let rw = get(&["rw", "readwrite"]).unwrap_or("read");
         let rw = rw.split(':').next().unwrap_or(rw).trim();
         let flag = |name| get(&[name]).is_some_and(|value| value.trim() != "0");
-        let asked = Asked {
+        let asked = ReportedWorkload {
             host: String::new(),
             rw: if rw == "readwrite" { "rw" } else { rw }.to_owned(),
             blocks: [0, 1, 2].map(|direction| block(&get, direction)),
@@ -94,7 +94,7 @@ mod tests {
         JobOptions::of(Some(&options(job)), &options(global))
     }
 
-    fn asked(job: &str, global: &str) -> Asked {
+    fn asked(job: &str, global: &str) -> ReportedWorkload {
         of(job, global).asked
     }
 
@@ -139,8 +139,9 @@ mod tests {
             assert!(!waits(no, "{}"), "{no}");
         }
         let joined = |mine, theirs| {
-            let of = |is_synchronous| Asked { is_synchronous, ..Asked::default() };
-            Asked::common([&of(mine), &of(theirs)]).is_synchronous
+            let of =
+                |is_synchronous| ReportedWorkload { is_synchronous, ..ReportedWorkload::default() };
+            ReportedWorkload::common([&of(mine), &of(theirs)]).is_synchronous
         };
         assert_eq!(joined(Some(true), Some(true)), Some(true));
         assert_eq!(joined(Some(true), None), None);

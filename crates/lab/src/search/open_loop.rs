@@ -4,7 +4,7 @@
 //! rates are bracketed and narrowed by their response times, and the resulting rate is confirmed in a longer window. If
 //! the confirmation fails, the search tries a lower rate.
 
-mod closed;
+mod closed_loop;
 mod least;
 mod point;
 
@@ -15,13 +15,13 @@ use super::evidence::{
     SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
 };
 use super::judge::tightest;
-use super::time::SHORTEST_NS;
+use super::window_length::SHORTEST_NS;
 use super::{SearchOutcome, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Decision;
 use crate::observe::Phase;
-use closed::{Closed, HEADROOM, in_closed_loop, without_rates};
+use closed_loop::{Closed, HEADROOM, in_closed_loop, without_rates};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::limit::Metric;
 use iogauge_model::result::{IntervalPoint, Search};

@@ -10,7 +10,7 @@ use super::super::judge::{self, Judged, tightest};
 use super::super::point::{Point, Rate};
 use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
-use super::super::time::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
+use super::super::window_length::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
 use crate::measure::series::interval;

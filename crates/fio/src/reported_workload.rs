@@ -7,7 +7,7 @@ pub(super) const ALL_CLIENTS: &str = "All clients";
 
 /// The workload that fio reports: that of one job, or what several have in common.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct ReportedWorkload {
     pub(super) host: String,
     pub(super) rw: String,
     /// Block sizes of reads, writes and trims.
@@ -18,7 +18,7 @@ pub(super) struct Asked {
     pub(super) is_synchronous: Option<bool>,
 }
 
-impl Asked {
+impl ReportedWorkload {
     /// Returns what all of these have in common; the default if there are none.
     pub(super) fn common<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = all.into_iter();

@@ -4,7 +4,7 @@ use super::super::StoppedBy;
 
 use super::super::confirm::{LOOK_SHARE, LOOKS};
 use super::super::evidence::{pooled, surely_breaks, surely_holds};
-use super::super::time::SHORTEST_NS;
+use super::super::window_length::SHORTEST_NS;
 use super::OpenLoop;
 use super::point::RatePoint;
 use crate::error::LabError;
