@@ -161,8 +161,7 @@ fn a_log_of_another_database_is_not_taken_over() {
     let run = place.start(&["run", "sim:nvme", "--runtime=100d", "--history", "own.db", "-q"]);
     let running = ["history", "list", "--state", "running", "--history", "own.db"];
     eventually(|| place.run(&running).stdout.contains("sim:nvme"));
-    run.signal("KILL");
-    run.end();
+    run.kill();
     assert!(fs::metadata(&log).unwrap().len() > 0);
     let list = place.run(&["history", "list", "--history", "own.db"]).ends(0).stdout;
     assert_eq!(list.matches("sim:nvme").count(), 2, "{list}");

@@ -114,8 +114,7 @@ fn kills_at_any_moment() {
         let mut run = place.start(line);
         std::thread::sleep(Duration::from_millis(20) + moments.next(900));
         let ran = run.runs();
-        run.signal("KILL");
-        let _ = run.end();
+        run.kill();
         assert_tidy(&place);
         let states: Vec<String> = place.runs().into_iter().map(|run| run.1).collect();
         assert!(states.iter().all(|state| state == "crashed" || state == "done"), "{states:?}");
@@ -147,10 +146,8 @@ fn a_killed_search_keeps_its_points() {
         text.lines().filter(|line| line.contains("\"step\"")).count()
     };
     eventually(|| steps() >= 2);
-    run.signal("KILL");
-    let _ = run.end();
-    // The measuring process ends after the one that the user started.
-    eventually(|| place.runs()[0].1 == "crashed");
+    run.kill();
+    assert_eq!(place.runs()[0].1, "crashed");
     let shown = place.run(&["history", "show"]).ends(0).stdout;
     assert!(shown.contains("is crashed") && shown.contains("IOPS"), "{shown}");
     let json = place.run(&["history", "show", "--format=json"]).ends(0).json();
@@ -166,8 +163,7 @@ fn a_killed_run_keeps_what_its_step_measured() {
         place.run(&["history", "show", id, "--format=json"]).ends(0).json()["steps"].clone()
     };
     eventually(|| kept(&id).as_array().unwrap().len() == 1);
-    run.signal("KILL");
-    let _ = run.end();
+    run.kill();
     assert_eq!(place.runs()[0].1, "crashed");
     let step = &kept(&id)[0];
     assert!(step["label"].as_str().unwrap().ends_with(", unfinished"), "{}", step["label"]);

@@ -76,8 +76,7 @@ fn left_over(db: &Db) {
     let run = comparing(db, "1h");
     let file = db.place.work().join("d/iogauge-beside.dat");
     eventually(|| file.exists() && matches!(ownership(&file), Ok(Ownership::Ours(_))));
-    run.signal("KILL");
-    let _ = run.end();
+    run.kill();
     assert!(file.exists());
 }
 

@@ -16,8 +16,7 @@ fn what_was_acknowledged_outlives_a_killed_run() {
         let run = db.at_work(2, &often);
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         std::thread::sleep(Duration::from_millis((random >> 33) % 300));
-        run.signal("KILL");
-        assert_eq!(run.end().code, None);
+        assert_eq!(run.kill().code, None);
         let checked = db.verified();
         assert_eq!((&checked["wrong"], &checked["lost"]), (&0.into(), &0.into()));
         assert_eq!(checked["acknowledged_known"], true);
@@ -45,8 +44,7 @@ fn the_history_keeps_the_steps_of_a_killed_ladder() {
     let line = ["--mode=write", "--ladder=1,2", "--hang=40ms", "--transaction-length=1"];
     let run = db.start("run", &[&line[..], &["--runtime=1s", "--ramp-time=0", "--quiet"]].concat());
     crate::common::eventually(|| !db.place.runs().is_empty() && kept(&db).len() == 1);
-    run.signal("KILL");
-    let _ = run.end();
+    run.kill();
     assert_eq!(db.place.runs()[0].1, "crashed");
     let steps = kept(&db);
     assert_eq!(steps.len(), 1);
@@ -65,8 +63,7 @@ fn the_history_keeps_what_a_killed_step_measured() {
     let db = Db::new(2, 1000);
     let run = db.at_work(2, &["--quiet"]);
     crate::common::eventually(|| kept(&db).len() == 1);
-    run.signal("KILL");
-    let _ = run.end();
+    run.kill();
     assert_eq!(db.place.runs()[0].1, "crashed");
     let step: StepResult = serde_json::from_value(kept(&db)[0]["result"].clone()).unwrap();
     let (write, sync) = (step.write.unwrap(), step.sync.unwrap());

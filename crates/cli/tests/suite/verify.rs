@@ -97,8 +97,7 @@ fn killed_behind(place: &Place, device: &Disk, key: &str, more: &[&str]) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let running = place.start(&words);
     eventually(|| kept(place).iter().any(|known| known == key));
-    running.signal("KILL");
-    assert_eq!(running.end().code, None);
+    assert_eq!(running.kill().code, None);
 }
 
 /// Returns the kinds and blocks of the findings.
@@ -165,8 +164,7 @@ fn each_way_to_be_wrong_is_named_with_its_block() {
         keys.iter().filter_map(|key| key.strip_prefix("write ")?.parse::<u32>().ok()).max()
     };
     eventually(|| acknowledged().is_some_and(|round| round >= 6));
-    running.signal("KILL");
-    running.end();
+    running.kill();
     let round = acknowledged().unwrap();
 
     let byte = file.block(10)[1000] ^ 1 << 6;
@@ -209,8 +207,7 @@ fn a_device_that_goes_back_in_time_is_found_out() {
     let running = place.start(&words);
     let wanted = format!("read {}", before + 2);
     eventually(|| kept(&place).contains(&wanted));
-    running.signal("KILL");
-    running.end();
+    running.kill();
     file.put(0, &first);
     let done = run(&place, &verify(&device, &["--resume", "--json"])).ends(WRONG);
     let document = done.json();
@@ -248,8 +245,7 @@ fn kills_at_any_moment_are_no_false_alarm() {
         let mut running = place.start(&line);
         eventually(|| place.history().exists() || !running.runs());
         std::thread::sleep(Duration::from_millis(pause_ms));
-        running.signal("KILL");
-        let done = running.end();
+        let done = running.kill();
         assert!(matches!(done.code, None | Some(0)), "{done:?}");
         if done.code == Some(0) {
             break;

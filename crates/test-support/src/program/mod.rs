@@ -197,6 +197,13 @@ impl Started {
         self.0.as_mut().unwrap().try_wait().unwrap().is_none()
     }
 
+    /// Kills the command and its worker process, and waits until both have ended: only then nothing writes any more.
+    #[track_caller]
+    pub fn kill(mut self) -> Done {
+        kill_both(self.0.as_mut().unwrap());
+        self.end()
+    }
+
     /// Waits for the end, at most a minute.
     #[track_caller]
     pub fn end(mut self) -> Done {
