@@ -20,5 +20,5 @@ pub use caveat::{Caveat, CaveatCode, Impact, ImpactRule};
 pub use histogram::Histogram;
 pub use limit::Limit;
 pub use load::Load;
-pub use plan::{Plan, Step};
+pub use plan::Step;
 pub use vocabulary::Vocabulary;

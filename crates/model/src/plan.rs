@@ -80,12 +80,6 @@ impl Step {
     }
 }
 
-/// Steps in the order they run.
-#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Plan {
-    pub steps: Vec<Step>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

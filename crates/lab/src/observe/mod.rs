@@ -1,8 +1,9 @@
 //! Progress of a measurement, and the interrupt that ends it.
 
 mod decision;
+mod explain;
 
-pub use decision::{Crossing, Decision, Judgement, Measured, Next, Verdict, Why};
+pub use decision::{Crossing, Decision, Judgement, MeasuredPoint, Next, Verdict, Why};
 
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;

@@ -6,7 +6,7 @@ use super::judge::{Judged, tightest};
 use super::prediction::Ticks;
 use super::starvation::WithStarved;
 use super::window_length::is_whole;
-use crate::observe::{Decision, Measured, Phase};
+use crate::observe::{Decision, MeasuredPoint, Phase};
 use iogauge_model::result::{CurvePoint, Estimate, LatencySummary, QueueBound};
 
 /// A measured point: of a closed loop by default, of an open one with [`Rate`].
@@ -113,9 +113,9 @@ impl<L: Loop> Point<L> {
         }
     }
 
-    pub(super) fn measured(&self, phase: Phase) -> Measured {
+    pub(super) fn measured(&self, phase: Phase) -> MeasuredPoint {
         let rate = self.own.rate();
-        Measured {
+        MeasuredPoint {
             phase,
             queue_depth: self.queue_depth,
             rate_iops: rate.map(|rate| rate.rate_iops),

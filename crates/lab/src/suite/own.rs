@@ -107,9 +107,9 @@ impl Suite for Own {
     fn conclude(&self, _site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
         let known = |measured: &SuiteStepResult| {
             let own = self.steps.iter().find(|own| own.key == measured.place.key)?;
-            Measured::of(own, measured)
+            MeasuredRow::of(own, measured)
         };
-        let rows: Vec<Measured> = steps.iter().filter_map(known).collect();
+        let rows: Vec<MeasuredRow> = steps.iter().filter_map(known).collect();
         let conclusion = Conclusion {
             verdict: verdict(&rows),
             tables: vec![SuiteTable::Own(self.table(&rows))],
@@ -152,8 +152,8 @@ impl Own {
         Ok(SuiteStep { place, work, regions: step.regions(), sums_up: false })
     }
 
-    fn table(&self, rows: &[Measured]) -> Table {
-        let mut columns: Vec<Column<'_, &Measured>> = vec![
+    fn table(&self, rows: &[MeasuredRow]) -> Table {
+        let mut columns: Vec<Column<'_, &MeasuredRow>> = vec![
             ("#step", &|step| words(&step.row.key)),
             ("IOPS", &|step| step.row.iops()),
             ("bandwidth", &|step| step.row.bandwidth()),
@@ -166,7 +166,7 @@ impl Own {
         }
         let title = self.about.clone().unwrap_or_else(|| "Steps".to_owned());
         let mut table = table(title, rows, &columns);
-        let searched = |row: &&Measured| row.queue_depth.is_some();
+        let searched = |row: &&MeasuredRow| row.queue_depth.is_some();
         for row in rows.iter().filter(searched) {
             let queue_depth = row.queue_depth.unwrap_or_default();
             table
@@ -188,14 +188,14 @@ struct Held {
 
 /// A step with its limits.
 #[derive(Debug, Clone, PartialEq)]
-struct Measured {
+struct MeasuredRow {
     row: Row,
     held: Vec<Held>,
     /// Queue depth of a search's answer.
     queue_depth: Option<u32>,
 }
 
-impl Measured {
+impl MeasuredRow {
     /// Returns `None` for a step in which nothing completed.
     fn of(own: &OwnStep, measured: &SuiteStepResult) -> Option<Self> {
         match (measured.step(), measured.search()) {
@@ -265,13 +265,13 @@ impl Held {
     }
 }
 
-fn verdict(rows: &[Measured]) -> Vec<String> {
-    let by_iops = |a: &&Measured, b: &&Measured| a.row.all.iops.total_cmp(&b.row.all.iops);
+fn verdict(rows: &[MeasuredRow]) -> Vec<String> {
+    let by_iops = |a: &&MeasuredRow, b: &&MeasuredRow| a.row.all.iops.total_cmp(&b.row.all.iops);
     let (Some(best), Some(worst)) = (rows.iter().max_by(by_iops), rows.iter().min_by(by_iops))
     else {
         return vec![NOTHING.to_owned()];
     };
-    let figures = |Measured { row: Row { key, all, .. }, .. }: &Measured| {
+    let figures = |MeasuredRow { row: Row { key, all, .. }, .. }: &MeasuredRow| {
         format!("{} IOPS, mean {}, with {}", whole(all.iops), Latency(all.mean_ns), key)
     };
     let mut sentences = match rows {
@@ -281,8 +281,8 @@ fn verdict(rows: &[Measured]) -> Vec<String> {
             format!("Lowest: {}.", figures(worst)),
         ],
     };
-    let held: Vec<&Measured> = rows.iter().filter(|row| !row.held.is_empty()).collect();
-    let broken: Vec<&&Measured> = held.iter().filter(|row| !row.holds()).collect();
+    let held: Vec<&MeasuredRow> = rows.iter().filter(|row| !row.held.is_empty()).collect();
+    let broken: Vec<&&MeasuredRow> = held.iter().filter(|row| !row.holds()).collect();
     if held.is_empty() {
         return sentences;
     }
@@ -301,7 +301,7 @@ fn verdict(rows: &[Measured]) -> Vec<String> {
     sentences
 }
 
-fn findings(rows: &[Measured]) -> Value {
+fn findings(rows: &[MeasuredRow]) -> Value {
     let held = |held: &Held| {
         json!({
             "limit": held.limit,
@@ -330,7 +330,7 @@ fn findings(rows: &[Measured]) -> Value {
     let limited = rows.iter().any(|row| !row.held.is_empty());
     json!({
         "steps": steps,
-        "limits_held": limited.then(|| rows.iter().all(Measured::holds)),
+        "limits_held": limited.then(|| rows.iter().all(MeasuredRow::holds)),
     })
 }
 
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use iogauge_model::limit::{Metric, Side};
 
-    fn row(key: &str, iops: f64, p99_ns: f64, bound_ns: u64) -> Measured {
+    fn row(key: &str, iops: f64, p99_ns: f64, bound_ns: u64) -> MeasuredRow {
         let limit = Limit { side: Side::Any, metric: Metric::Max, bound_ns };
         let held = Held { limit, value_ns: p99_ns, holds: p99_ns <= bound_ns as f64 };
         let all = Total {
@@ -348,7 +348,7 @@ mod tests {
             mean_ns: p99_ns / 2.0,
             max_ns: p99_ns as u64,
         };
-        Measured {
+        MeasuredRow {
             row: Row { key: key.to_owned(), all, p99_ns: p99_ns as u64 },
             held: if bound_ns > 0 { vec![held] } else { Vec::new() },
             queue_depth: None,

@@ -2,7 +2,7 @@
 
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::observe::{Decision, Measured, Next, Observer, Phase, Status, Why};
+use iogauge_lab::observe::{Decision, MeasuredPoint, Next, Observer, Phase, Status, Why};
 use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::Load;
@@ -375,8 +375,13 @@ impl Observer for Seen {
     fn status(&mut self, _status: &Status<'_>) {}
 
     fn decision(&mut self, decision: &Decision) {
-        let Decision::Measured(Measured {
-            phase, queue_depth, rate_iops: None, met, limits, ..
+        let Decision::Measured(MeasuredPoint {
+            phase,
+            queue_depth,
+            rate_iops: None,
+            met,
+            limits,
+            ..
         }) = decision
         else {
             return;

@@ -54,7 +54,7 @@ struct Asked<'a> {
 }
 
 /// What was measured, in this order. A side is missing if the user ended the run before it.
-struct Measured {
+struct BothSides {
     device: BesideSide,
     database: Option<DbSearched>,
     at_best: Option<DbMeasured>,
@@ -68,7 +68,7 @@ impl Asked<'_> {
     }
 }
 
-impl Measured {
+impl BothSides {
     /// True if the last step was cut short or never began.
     fn was_interrupted(&self) -> bool {
         self.at_best.as_ref().is_none_or(|step| step.interrupted)
@@ -131,13 +131,13 @@ fn measure(
     asked: &Asked<'_>,
     device: Device,
     interrupt: &Interrupt,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<BothSides> {
     let Asked { target, load, plan } = asked;
     let label = format!("{} beside its device", load.label_without_processes());
     record.begin(&target.text(), &label, &asked.head(record))?;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (device, caveats) = device.measure(plan, &mut watch)?;
-    let mut measured = Measured { device, database: None, at_best: None, caveats };
+    let mut measured = BothSides { device, database: None, at_best: None, caveats };
     if interrupt.is_set() {
         return Ok(measured);
     }
