@@ -175,11 +175,11 @@ impl FromStr for Rw {
         let pattern: Pattern = word.parse()?;
         let fail = |wanted: &str| {
             let number = number.unwrap_or_default();
-            LoadError::new("rw", format!("\"{number}\" behind {word} is not {wanted}"))
+            LoadError::new("rw", format!("\"{number}\" after {word} is not {wanted}"))
         };
         let count = |text: &str| {
             let ios = text.parse::<u32>().ok().filter(|ios| *ios > 0);
-            ios.map(i64::from).ok_or_else(|| fail("a number of I/Os from 1"))
+            ios.map(i64::from).ok_or_else(|| fail("a number of I/Os of at least 1"))
         };
         let bytes = |text: &str| {
             let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
@@ -226,7 +226,7 @@ mod tests {
             assert_eq!(modifier(text, Sequencer::Identical), identical, "{text}");
         }
         for (text, word) in [
-            ("randread:0", "from 1"),
+            ("randread:0", "at least 1"),
             ("randread:4k", "number of I/Os"),
             ("read:x", "64k"),
             ("read:", "64k"),
