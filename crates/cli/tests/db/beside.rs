@@ -20,7 +20,14 @@ fn beside_tells_what_share_of_the_device_is_reached() {
         let before = (there(), length());
         // The file that a killed command left is removed.
         left_over(&db);
-        let line = ["--mode", mode, "--budget=1s", "--size=64m", "--limit=mean<=10s"];
+        let line = [
+            "--mode",
+            mode,
+            "--budget=1s",
+            "--size=64m",
+            "--limit=mean<=10s",
+            "--max-starvation=100%",
+        ];
         let done = db.run("beside", &[&line[..], &["--json"]].concat()).ends(0);
         let document: BesideDocument = serde_json::from_value(done.json()).unwrap();
         assert_eq!(document.head.format, "iogauge.beside/1");
@@ -122,7 +129,14 @@ fn besides_file_lies_on_the_file_system_of_the_database() {
     let folder = work.join("d/RAN");
     std::fs::create_dir(work.join("other")).unwrap();
     std::fs::create_dir(folder.join("own")).unwrap();
-    let line = ["--mode=read", "--budget=1s", "--size=64m", "--limit=mean<=10s", "--quiet"];
+    let line = [
+        "--mode=read",
+        "--budget=1s",
+        "--size=64m",
+        "--limit=mean<=10s",
+        "--max-starvation=100%",
+        "--quiet",
+    ];
     let beside = |more: &[&str]| db.run("beside", &[&line[..], more].concat());
     for (directory, told) in [
         ("d/RAN", "holds files of the database"),

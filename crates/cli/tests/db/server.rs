@@ -86,7 +86,10 @@ fn what_was_measured_outlives_the_server() {
         return skip("what_was_measured_outlives_the_server", "no direct reads here");
     }
     let run = ["--runtime=2s", "--ramp-time=0"];
-    for (action, more) in [("run", &run[..]), ("find", &["--budget=2s", "--limit=mean<=10s"])] {
+    for (action, more) in [
+        ("run", &run[..]),
+        ("find", &["--budget=2s", "--limit=mean<=10s", "--max-starvation=100%"]),
+    ] {
         let line = ["db", action, &there.url("&reads=direct"), "--mode=read", "--json", "--quiet"];
         let under_way = there.place.start(&[&line[..], more].concat());
         eventually(|| has_workers(under_way.worker()));
@@ -190,7 +193,14 @@ fn devices_nobody_sees_are_told() {
 fn a_search_ends_where_the_server_takes_no_more() {
     let name = "a_search_ends_where_the_server_takes_no_more";
     let Some(there) = There::new(name, "tester", &["max_connections=12"]) else { return };
-    let line = ["--mode=read", "--budget=4s", "--limit=mean<=10s", "--json", "--quiet"];
+    let line = [
+        "--mode=read",
+        "--budget=4s",
+        "--limit=mean<=10s",
+        "--max-starvation=100%",
+        "--json",
+        "--quiet",
+    ];
     let document = there.run("find", "&reads=server", &line).ends(0).json();
     let find: FindDocument = serde_json::from_value(document.clone()).unwrap();
     assert!(find.search.curve.iter().all(|point| point.queue_depth < 12), "{document}");
