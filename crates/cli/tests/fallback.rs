@@ -186,6 +186,6 @@ fn without_any_protection_fio_only_reads() {
         let output = command.output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
-        assert_eq!(told.contains("nothing would hold fio"), code == 3, "{line:?}: {told}");
+        assert_eq!(told.contains("nothing would restrict fio"), code == 3, "{line:?}: {told}");
     }
 }
