@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hint_has_a_line_of_its_own() {
+    fn hints_are_printed_on_a_separate_line() {
         assert_eq!(
             message("error", "0 is too small; hint: use 1 or more"),
             "error: 0 is too \
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_its_own_colors_alone() {
+    fn only_color_escapes_remain_unescaped_on_a_page() {
         let text = "\u{1b}[1;31mbad\u{1b}[0m \u{1b}[2J\u{1b}]0;x\u{7}\tok\n";
         let shown = "\u{1b}[1;31mbad\u{1b}[0m \\u{1b}[2J\\u{1b}]0;x\\u{7}\tok\n";
         assert_eq!(shown_page(text, true), shown);

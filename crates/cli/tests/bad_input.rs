@@ -34,7 +34,7 @@ fn assert_refused(place: &Place, table: &[(&str, i32, &[&str])]) {
 }
 
 #[test]
-fn commands_and_options() {
+fn invalid_commands_and_options_are_rejected() {
     assert_refused(
         &Place::new(),
         &[
@@ -56,7 +56,7 @@ fn commands_and_options() {
 }
 
 #[test]
-fn values() {
+fn invalid_option_values_are_rejected() {
     assert_refused(
         &Place::new(),
         &[
@@ -165,7 +165,7 @@ fn values() {
 }
 
 #[test]
-fn targets() {
+fn invalid_targets_are_rejected() {
     let place = Place::new();
     std::fs::write(place.work().join("small"), "hello").unwrap();
     assert_refused(
@@ -216,9 +216,9 @@ fn targets() {
 }
 
 #[test]
-fn memory_file_systems_need_the_page_cache() {
+fn direct_io_on_tmpfs_is_rejected_with_a_hint() {
     let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
-        return common::skip("memory_file_systems_need_the_page_cache", "no /dev/shm");
+        return common::skip("direct_io_on_tmpfs_is_rejected_with_a_hint", "no /dev/shm");
     };
     let path = directory.path().to_str().unwrap();
     let place = Place::new();
@@ -233,7 +233,7 @@ fn memory_file_systems_need_the_page_cache() {
 }
 
 #[test]
-fn histories() {
+fn invalid_history_files_are_rejected() {
     let place = Place::new();
     std::fs::create_dir(place.work().join("directory")).unwrap();
     std::fs::write(place.work().join("text"), "no database, but more than a few bytes").unwrap();
@@ -259,7 +259,7 @@ fn histories() {
 }
 
 #[test]
-fn no_command_shows_the_help_on_stderr() {
+fn missing_subcommand_prints_usage_to_stderr() {
     for arguments in [&[][..], &["history"]] {
         let done = Place::new().run(arguments).ends(USAGE);
         assert_eq!(done.stdout, "");
@@ -381,7 +381,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_line_panics(
+    fn no_command_line_causes_a_panic(
         find in any::<bool>(),
         target in prop::sample::select(&["sim:nvme", "sim:hdd", "sim:channels=3,size=64k", "no/where"][..]),
         words in prop::collection::vec(word(), 0..4),

@@ -24,7 +24,7 @@ fn word(path: &Path) -> &str {
 }
 
 #[test]
-fn a_file_is_told_of_and_left_alone() {
+fn doctor_reports_a_file_without_modifying_it() {
     let place = Place::new();
     let path = place.work().join("file");
     std::fs::File::create(&path).unwrap().set_len(8 * MIB).unwrap();
@@ -57,7 +57,7 @@ fn a_file_is_told_of_and_left_alone() {
 }
 
 #[test]
-fn a_directory_is_told_of_without_a_file_made_in_it() {
+fn doctor_creates_no_file_in_a_directory() {
     let place = Place::new();
     let document = doctor(&place, ".");
     assert_eq!(document["parts"][0]["form"], "file_to_make");
@@ -66,7 +66,7 @@ fn a_directory_is_told_of_without_a_file_made_in_it() {
 }
 
 #[test]
-fn a_test_file_is_told_of_as_one_and_not_held() {
+fn doctor_recognizes_a_test_file_without_locking_it() {
     let place = Place::new();
     if !common::direct_io("a_test_file", &place.work()) {
         return;
@@ -80,7 +80,7 @@ fn a_test_file_is_told_of_as_one_and_not_held() {
 }
 
 #[test]
-fn a_block_device_is_told_of_with_its_queue() {
+fn doctor_reports_a_block_device_and_its_queue() {
     let place = Place::new();
     let device = or_skip!("a_block_device", Loop::new(64 * MIB));
     let document = doctor(&place, word(&device.path));
@@ -107,7 +107,7 @@ fn a_block_device_is_told_of_with_its_queue() {
 }
 
 #[test]
-fn a_list_is_told_of_part_by_part() {
+fn doctor_reports_each_target_of_a_list() {
     let place = Place::new();
     let (one, two) = (image(MIB), image(2 * MIB));
     let target = format!("{},{}", word(one.path()), word(two.path()));
@@ -118,7 +118,7 @@ fn a_list_is_told_of_part_by_part() {
 }
 
 #[test]
-fn a_simulated_device_has_a_machine_and_no_parts() {
+fn doctor_on_a_simulated_device_reports_no_parts() {
     let place = Place::new();
     let document = doctor(&place, "sim:nvme");
     assert_eq!(document["parts"], serde_json::json!([]));
@@ -128,7 +128,7 @@ fn a_simulated_device_has_a_machine_and_no_parts() {
 }
 
 #[test]
-fn text_fits_narrow_pages() {
+fn doctor_text_fits_narrow_terminals() {
     let place = Place::new();
     std::fs::write(place.work().join("file"), vec![0; MIB as usize]).unwrap();
     for columns in [60, 80, 100] {
@@ -143,7 +143,7 @@ fn text_fits_narrow_pages() {
 }
 
 #[test]
-fn what_a_run_would_be_refused_is_told_and_ends_with_3() {
+fn doctor_exits_with_3_if_a_run_would_be_refused() {
     let place = Place::new();
     let done = place.run(&["doctor", "/dev/null"]).ends(REFUSED);
     assert!(done.stdout.contains("character device"), "{}", done.stdout);
@@ -157,7 +157,7 @@ fn what_a_run_would_be_refused_is_told_and_ends_with_3() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_says_so() {
+fn doctor_reports_an_unreadable_file() {
     let place = Place::new();
     let path = place.work().join("file");
     std::fs::write(&path, vec![1; MIB as usize]).unwrap();

@@ -47,7 +47,7 @@ fn forbid(command: &mut Command, calls: &[libc::c_long]) {
 }
 
 #[test]
-fn the_default_engine_gives_way_with_a_caveat() {
+fn default_engine_falls_back_with_a_caveat() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let output = without_io_uring(directory.path(), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -59,7 +59,7 @@ fn the_default_engine_gives_way_with_a_caveat() {
 }
 
 #[test]
-fn an_engine_asked_for_by_name_is_not_replaced() {
+fn explicitly_requested_engine_is_not_replaced() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let output = without_io_uring(directory.path(), &["--ioengine=io_uring"]);
     assert_eq!(output.status.code(), Some(2));
@@ -86,14 +86,14 @@ fn protection_without(calls: &[libc::c_long]) -> (String, Output) {
 }
 
 #[test]
-fn doctor_says_which_protection_is_on() {
+fn doctor_reports_the_active_protection() {
     let (found, run) = protection_without(&[]);
     assert!(found.starts_with("Landlock, ABI ") || found == "private mount namespace", "{found}");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
 #[test]
-fn a_mount_namespace_takes_the_place_of_landlock() {
+fn mount_namespace_replaces_missing_landlock() {
     let (found, run) = protection_without(&[libc::SYS_landlock_create_ruleset]);
     assert_eq!(found, "private mount namespace");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -159,7 +159,7 @@ fn databases_work_without_root() {
 }
 
 #[test]
-fn without_any_protection_the_guards_alone_decide() {
+fn run_works_with_guards_only_if_protection_is_missing() {
     let (found, run) = protection_without(&[libc::SYS_landlock_create_ruleset, libc::SYS_unshare]);
     assert!(found.starts_with("none: ") && found.contains("Landlock"), "{found}");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -167,9 +167,9 @@ fn without_any_protection_the_guards_alone_decide() {
 
 /// Without a protection by the kernel, fio is not started if it may write.
 #[test]
-fn without_any_protection_fio_only_reads() {
+fn fio_writes_are_refused_without_kernel_protection() {
     if Command::new("fio").arg("--version").output().is_err() {
-        return skip("without_any_protection_fio_only_reads", "fio is not installed");
+        return skip("fio_writes_are_refused_without_kernel_protection", "fio is not installed");
     }
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::write(directory.path().join("w.fio"), "[w]\nrw=write\nsize=1m\nfilename=f\n").unwrap();

@@ -32,7 +32,7 @@ fn with<'a>(command: &[&'a str], files: &'a [String]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_table_straight_from_files_leaves_the_history_alone() {
+fn table_from_files_does_not_change_the_history() {
     let place = Place::new();
     let files = old();
     let table = place.run(&with(&["table"], &files)).ends(0);
@@ -51,7 +51,7 @@ fn a_table_straight_from_files_leaves_the_history_alone() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_there() {
+fn unreadable_files_are_reported_and_others_tabulated() {
     let place = Place::new();
     let work = place.work();
     fs::write(work.join("nothing.out"), "hello\n").unwrap();
@@ -71,7 +71,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_there() {
 }
 
 #[test]
-fn imported_runs_are_runs_like_any_other() {
+fn imported_runs_are_usable_like_native_runs() {
     let place = Place::new();
     let (text, json) = (data("3.33/mix.out"), data("3.33/mix.json"));
     let told = place.run(&["import", &text, &json]).ends(0).stdout;
@@ -106,7 +106,7 @@ fn imported_runs_are_runs_like_any_other() {
 }
 
 #[test]
-fn the_same_file_is_one_run_whatever_its_name() {
+fn identical_files_are_imported_only_once() {
     let place = Place::new();
     let text = data("2.0.7/read_u01_kb0008.out");
     place.run(&["import", &text]).ends(0);
@@ -133,7 +133,7 @@ fn the_same_file_is_one_run_whatever_its_name() {
 }
 
 #[test]
-fn a_large_file_goes_through_in_pieces() {
+fn large_file_is_imported_in_chunks() {
     let place = Place::new();
     let one = fs::read(data("3.33/mix.out")).unwrap();
     fs::write(place.work().join("large.out"), one.repeat(600)).unwrap();
@@ -163,7 +163,7 @@ fn a_large_file_goes_through_in_pieces() {
 }
 
 #[test]
-fn native_runs_in_the_classic_table() {
+fn classic_table_includes_native_runs() {
     let place = Place::new();
     let quick = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0", "-q"];
     place.run(&[&quick[..], &["--rw=randrw", "--bs=8k", "--numjobs=2"]].concat()).ends(0);
@@ -185,9 +185,9 @@ fn native_runs_in_the_classic_table() {
 }
 
 #[test]
-fn r_reads_the_frame() {
+fn r_parses_the_exported_data_frame() {
     if Command::new("Rscript").arg("--version").output().is_err() {
-        return skip("r_reads_the_frame", "Rscript is not installed");
+        return skip("r_parses_the_exported_data_frame", "Rscript is not installed");
     }
     let place = Place::new();
     let mut files = old();

@@ -21,7 +21,7 @@ fn starts(program: &str) -> bool {
 }
 
 #[test]
-fn json_on_stdout_and_text_on_stderr() {
+fn fio_json_goes_to_stdout_and_text_to_stderr() {
     let place = Place::new();
     let load = ["--rw=randrw", "--iodepth=4", "--numjobs=2"];
     let done = quick(&place, &[&load[..], &["--output-format=json+"]].concat()).ends(0);
@@ -60,7 +60,7 @@ fn json_on_stdout_and_text_on_stderr() {
 }
 
 #[test]
-fn each_job_has_an_entry() {
+fn fio_json_contains_one_entry_per_job() {
     let place = Place::new();
     let jobs = ["--job", "rw=randread iodepth=4", "--job", "rw=write bs=64k iodepth=2"];
     let output = ["--output-format=json", "--quiet"];
@@ -80,7 +80,7 @@ fn each_job_has_an_entry() {
 }
 
 #[test]
-fn what_cannot_be_is_wrong_usage() {
+fn incompatible_fio_output_options_are_rejected() {
     let place = Place::new();
     for (more, word) in [
         (&["--output-format=json", "--json"][..], "--json"),
@@ -114,9 +114,9 @@ fn fio_reads(directory: &Path, text: &str) -> Result<(), String> {
 }
 
 #[test]
-fn fio_reads_the_job_files() {
+fn fio_accepts_printed_job_files() {
     if !starts("fio") {
-        return skip("fio_reads_the_job_files", "fio is not installed");
+        return skip("fio_accepts_printed_job_files", "fio is not installed");
     }
     let place = Place::new();
     // The check must accept a correct file and refuse a wrong one.
@@ -175,9 +175,12 @@ fn print_fio_obeys_the_guards() {
 }
 
 #[test]
-fn fio_runs_a_printed_job_and_leaves_the_mark() {
+fn printed_job_run_by_fio_preserves_the_test_file_marker() {
     if !starts("fio") {
-        return skip("fio_runs_a_printed_job_and_leaves_the_mark", "fio is not installed");
+        return skip(
+            "printed_job_run_by_fio_preserves_the_test_file_marker",
+            "fio is not installed",
+        );
     }
     let place = Place::new();
     place.run(&["prepare", ".", "--size=16m", "-q"]).ends(0);
@@ -227,8 +230,8 @@ fn python_with_six() -> Option<PathBuf> {
 }
 
 #[test]
-fn clat2csv_reads_every_bucket() {
-    const TEST: &str = "clat2csv_reads_every_bucket";
+fn clat2csv_parses_every_histogram_bucket() {
+    const TEST: &str = "clat2csv_parses_every_histogram_bucket";
     let script = Path::new("/usr/bin/fio_jsonplus_clat2csv");
     if !script.exists() {
         return skip(TEST, "fio's fio_jsonplus_clat2csv is not installed");
@@ -272,10 +275,10 @@ fn fio_plot() -> Option<PathBuf> {
 }
 
 #[test]
-fn fio_plot_draws() {
+fn fio_plot_draws_charts_from_iogauge_output() {
     let Some(program) = fio_plot() else {
         let why = "fio-plot is not installed; scripts/install-fio-plot.sh gets it from PyPI";
-        return skip("fio_plot_draws", why);
+        return skip("fio_plot_draws_charts_from_iogauge_output", why);
     };
     let place = Place::new();
     for (queue_depth, numjobs) in [(1, 1), (8, 1)] {
@@ -306,8 +309,8 @@ fn fio_plot_draws() {
 }
 
 #[test]
-fn the_devices_under_a_file_are_told() {
-    const TEST: &str = "the_devices_under_a_file_are_told";
+fn fio_json_reports_disk_utilization_under_a_file() {
+    const TEST: &str = "fio_json_reports_disk_utilization_under_a_file";
     let place = Place::new();
     if !common::direct_io(TEST, &place.work()) {
         return;

@@ -87,9 +87,9 @@ fn writing(place: &Place, target: &str, more: &[&str]) -> Started {
 }
 
 #[test]
-fn a_worker_in_a_frozen_file_system_is_named() {
-    const NAME: &str = "a_worker_in_a_frozen_file_system_is_named";
-    let medium = or_skip!("a_worker_in_a_frozen_file_system_is_named", Medium::new());
+fn worker_blocked_by_a_frozen_file_system_is_reported() {
+    const NAME: &str = "worker_blocked_by_a_frozen_file_system_is_reported";
+    let medium = or_skip!("worker_blocked_by_a_frozen_file_system_is_reported", Medium::new());
     for engine in ["psync", "io_uring", "libaio"] {
         let place = Place::new();
         let target = medium.file("file");
@@ -169,10 +169,9 @@ impl Drop for ToFiles {
 }
 
 #[test]
-fn a_process_that_is_held_before_its_end_is_killed_and_named() {
-    const NAME: &str = "a_process_that_is_held_before_its_end_is_killed_and_named";
-    let medium =
-        or_skip!("a_process_that_is_held_before_its_end_is_killed_and_named", Medium::new());
+fn process_blocked_before_exit_is_killed_and_reported() {
+    const NAME: &str = "process_blocked_before_exit_is_killed_and_reported";
+    let medium = or_skip!("process_blocked_before_exit_is_killed_and_reported", Medium::new());
     let place = Place::new();
     let history = format!("--history={}", medium.file("history.db"));
     let run = ToFiles::start(&place, &["run", "sim:nvme", "--runtime=1000d", "--json", &history]);
@@ -197,9 +196,9 @@ fn a_process_that_is_held_before_its_end_is_killed_and_named() {
 }
 
 #[test]
-fn a_second_signal_after_a_second_leaves_at_once() {
-    const NAME: &str = "a_second_signal_after_a_second_leaves_at_once";
-    let medium = or_skip!("a_second_signal_after_a_second_leaves_at_once", Medium::new());
+fn second_signal_after_one_second_exits_immediately() {
+    const NAME: &str = "second_signal_after_one_second_exits_immediately";
+    let medium = or_skip!("second_signal_after_one_second_exits_immediately", Medium::new());
     let place = Place::new();
     let target = medium.file("file");
     std::fs::write(&target, vec![7; 16 << 20]).unwrap();
@@ -246,10 +245,10 @@ fn interrupt_filling(name: &str, medium: &Medium, line: &[&str]) {
 }
 
 #[test]
-fn filling_a_frozen_file_system_is_left_in_time() {
-    const NAME: &str = "filling_a_frozen_file_system_is_left_in_time";
+fn interrupt_ends_filling_of_a_frozen_file_system() {
+    const NAME: &str = "interrupt_ends_filling_of_a_frozen_file_system";
     // The image is sparse, and little is written.
-    let medium = or_skip!("filling_a_frozen_file_system_is_left_in_time", Medium::of(8192 * MIB));
+    let medium = or_skip!("interrupt_ends_filling_of_a_frozen_file_system", Medium::of(8192 * MIB));
     let file = medium.file("file");
     interrupt_filling(NAME, &medium, &["prepare", &file, "--size=6g", "--quiet"]);
     std::fs::remove_file(&file).unwrap_or_default();
@@ -282,7 +281,7 @@ fn is_ignored(signal: Signal) -> bool {
 }
 
 #[test]
-fn a_signal_to_the_process_and_its_group_is_one() {
+fn signal_to_process_and_group_counts_once() {
     let place = Place::new();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         if is_ignored(signal) {
@@ -302,7 +301,7 @@ fn a_signal_to_the_process_and_its_group_is_one() {
 }
 
 #[test]
-fn a_lost_terminal_is_no_end_where_it_is_ignored() {
+fn ignored_sighup_does_not_end_the_run() {
     let place = Place::new();
     let typed = place.command(&["run", "sim:nvme", "--runtime=1000d", "--json"]);
     let mut command = Command::new("sh");
@@ -320,7 +319,7 @@ fn a_lost_terminal_is_no_end_where_it_is_ignored() {
 }
 
 #[test]
-fn nothing_outlives_a_front_that_is_killed() {
+fn killing_the_front_process_ends_the_worker() {
     let place = Place::new();
     let (mut child, worker) = endless(&place);
     child.kill().unwrap();
@@ -330,7 +329,7 @@ fn nothing_outlives_a_front_that_is_killed() {
 }
 
 #[test]
-fn the_front_ends_as_the_worker_does() {
+fn front_process_exits_with_the_signal_of_the_worker() {
     let place = Place::new();
     for signal in [Signal::KILL, Signal::ABORT, Signal::USR1] {
         let (mut child, worker) = endless(&place);
@@ -340,7 +339,7 @@ fn the_front_ends_as_the_worker_does() {
 }
 
 #[test]
-fn the_group_stops_and_goes_on() {
+fn process_group_stops_and_continues_together() {
     let place = Place::new();
     let (child, worker) = endless(&place);
     let group = pid(child.id());
@@ -354,7 +353,7 @@ fn the_group_stops_and_goes_on() {
 }
 
 #[test]
-fn the_history_names_the_process_that_works() {
+fn history_records_the_worker_process_id() {
     let place = Place::new();
     let (child, worker) = endless(&place);
     let stopped = place.run(&["stop"]).ends(0);
@@ -364,7 +363,7 @@ fn the_history_names_the_process_that_works() {
 }
 
 #[test]
-fn a_detached_run_is_held_by_no_terminal() {
+fn detached_run_keeps_running_without_a_terminal() {
     let place = Place::new();
     place.run(&["run", "sim:nvme", "--runtime=1000d", "--detach"]).ends(0);
     assert_eq!(place.runs()[0].1, "running");

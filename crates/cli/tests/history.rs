@@ -11,7 +11,7 @@ use std::process::Command;
 const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0"];
 
 #[test]
-fn what_was_printed_is_shown_again() {
+fn history_show_reproduces_printed_results() {
     let place = Place::new();
     let found = place.run(&["find", "sim:sata-ssd", "-q"]).ends(0).stdout;
     assert_eq!(place.run(&["history", "show"]).ends(0).stdout, found);
@@ -42,7 +42,7 @@ fn what_was_printed_is_shown_again() {
 }
 
 #[test]
-fn list_rm_and_reset() {
+fn history_list_rm_and_reset_work() {
     let place = Place::new();
     let empty = place.run(&["history", "list"]).ends(0);
     assert!(empty.stdout.contains("No runs"), "{}", empty.stdout);
@@ -75,7 +75,7 @@ fn list_rm_and_reset() {
 }
 
 #[test]
-fn a_history_of_its_own_and_none() {
+fn history_option_selects_a_file_or_none() {
     let place = Place::new();
     place.run(&[&QUICK[..], &["--history", "own.db"]].concat()).ends(0);
     assert!(!place.history().exists());
@@ -89,7 +89,7 @@ fn a_history_of_its_own_and_none() {
 }
 
 #[test]
-fn exports() {
+fn history_export_writes_json_and_csv() {
     let place = Place::new();
     place.run(&QUICK).ends(0);
     place.run(&["find", "sim:nvme", "-q", "--max-depth=8"]).ends(0);
@@ -105,7 +105,7 @@ fn exports() {
 }
 
 #[test]
-fn processes_at_once() {
+fn concurrent_processes_share_one_history() {
     let place = Place::new();
     let line = ["run", "sim:nvme", "--runtime=1s", "-q"];
     let started: Vec<_> = (0..6).map(|_| place.start(&line)).collect();
@@ -119,7 +119,7 @@ fn processes_at_once() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_kept() {
+fn newer_history_schema_is_refused_and_preserved() {
     let place = Place::new();
     place.run(&QUICK).ends(0);
     let file = place.history();
@@ -137,10 +137,10 @@ fn a_newer_schema_is_refused_and_kept() {
 }
 
 #[test]
-fn a_full_disk_costs_the_history_and_not_the_result() {
+fn full_history_disk_does_not_lose_the_printed_result() {
     let place = Place::new();
     let tmpfs =
-        or_skip!("a_full_disk_costs_the_history_and_not_the_result", Mount::tmpfs(512 << 10));
+        or_skip!("full_history_disk_does_not_lose_the_printed_result", Mount::tmpfs(512 << 10));
     let history = tmpfs.point.join("history.db");
     let line = ["run", "sim:nvme", "--history", history.to_str().unwrap()];
     place.run(&[&line[..], &["--runtime=10ms", "-q"]].concat()).ends(0);
@@ -168,7 +168,7 @@ fn a_full_disk_costs_the_history_and_not_the_result() {
 }
 
 #[test]
-fn a_stdout_that_takes_nothing_is_told() {
+fn failed_stdout_write_is_reported() {
     let place = Place::new();
     let mut command = place.command(&QUICK);
     command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
@@ -179,7 +179,7 @@ fn a_stdout_that_takes_nothing_is_told() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_fault() {
+fn closed_pipe_reader_is_not_an_error() {
     let place = Place::new();
     for _ in 0..2 {
         place.run(&QUICK).ends(0);

@@ -67,11 +67,11 @@ os.remove(path + '.made')
 ";
 
 #[test]
-fn the_log_of_a_foreign_database_stays() {
+fn wal_of_a_foreign_database_is_preserved() {
     let place = Place::new();
     let foreign = place.work().join("foreign.db");
     if !python(LEFTOVER, &[&foreign]) {
-        return skip("the_log_of_a_foreign_database_stays", "no python3 with SQLite");
+        return skip("wal_of_a_foreign_database_is_preserved", "no python3 with SQLite");
     }
     assert_eq!(place.names(), ["foreign.db", "foreign.db-wal"]);
     all_refuse(&place, "foreign.db");
@@ -85,7 +85,7 @@ fn the_log_of_a_foreign_database_stays() {
 }
 
 #[test]
-fn files_beside_a_history_that_are_not_its_own_stay() {
+fn foreign_wal_and_journal_files_next_to_history_remain() {
     let place = Place::new();
     place.run(&[&QUICK[..], &["--history", "own.db", "-q"]].concat()).ends(0);
     let precious = place.work().join("precious");
@@ -128,7 +128,7 @@ fn foreign_database(path: &Path, application_id: i32) {
 }
 
 #[test]
-fn an_application_id_alone_makes_no_history() {
+fn matching_application_id_alone_is_not_accepted_as_history() {
     let place = Place::new();
     place.run(&[&QUICK[..], &["-q"]].concat()).ends(0);
     let head = fs::read(place.history()).unwrap();
@@ -140,7 +140,7 @@ fn an_application_id_alone_makes_no_history() {
 }
 
 #[test]
-fn a_log_of_another_database_is_not_taken_over() {
+fn wal_of_another_database_is_not_applied_to_the_history() {
     let place = Place::new();
     place.run(&[&QUICK[..], &["--history", "own.db", "-q"]].concat()).ends(0);
     let log = place.work().join("own.db-wal");
@@ -168,7 +168,7 @@ fn a_log_of_another_database_is_not_taken_over() {
 }
 
 #[test]
-fn what_only_reads_makes_no_history() {
+fn read_only_history_commands_create_no_file() {
     let place = Place::new();
     let empty = place.work().join("empty.db");
     fs::write(&empty, "").unwrap();
@@ -209,7 +209,7 @@ fn exchange(one: &Path, other: &Path, end: &AtomicBool) {
 }
 
 #[test]
-fn files_that_take_the_history_s_places_meanwhile_stay() {
+fn files_swapped_in_for_the_history_during_a_run_remain() {
     let place = Place::new();
     let own = ["--history", "own.db"];
     place.run(&[&QUICK[..], &own, &["-q"]].concat()).ends(0);
@@ -238,7 +238,7 @@ fn files_that_take_the_history_s_places_meanwhile_stay() {
 }
 
 #[test]
-fn names_that_are_no_files_are_refused() {
+fn history_names_that_are_not_paths_are_refused() {
     let place = Place::new();
     for name in [":memory:", "file:x.db", "file:x?mode=memory", " ", "postgres://u:pw@h/db"] {
         let done = place.run(&[&QUICK[..], &["--history", name]].concat()).ends(2);
@@ -252,7 +252,7 @@ fn names_that_are_no_files_are_refused() {
 }
 
 #[test]
-fn a_fifo_or_device_is_no_history() {
+fn fifo_device_or_directory_as_history_is_refused() {
     let place = Place::new();
     let fifo = place.work().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -303,8 +303,8 @@ db.commit()
 ";
 
 #[test]
-fn a_process_that_a_history_names_is_not_signalled_for_that() {
-    let test = "a_process_that_a_history_names_is_not_signalled_for_that";
+fn stop_does_not_signal_a_forged_process_id() {
+    let test = "stop_does_not_signal_a_forged_process_id";
     let place = Place::new();
     place.run(&[&QUICK[..], &["--history", "evil.db", "-q"]].concat()).ends(0);
     let (evil, locked) = (place.work().join("evil.db"), place.work().join("locked"));
@@ -338,7 +338,7 @@ fn a_process_that_a_history_names_is_not_signalled_for_that() {
 }
 
 #[test]
-fn the_process_that_writes_a_run_is_stopped() {
+fn stop_ends_the_process_that_writes_the_run() {
     let place = Place::new();
     let run = place.start(&["run", "sim:nvme", "--runtime=100d", "--history", "own.db", "-q"]);
     let list = ["history", "list", "--state", "running", "--history", "own.db"];
@@ -348,7 +348,7 @@ fn the_process_that_writes_a_run_is_stopped() {
 }
 
 #[test]
-fn the_history_is_no_target() {
+fn history_file_is_refused_as_target() {
     let place = Place::new();
     let history = ["--history", "own.db"];
     place.run(&[&QUICK[..], &history, &["-q"]].concat()).ends(0);

@@ -77,7 +77,7 @@ fn assert_kept(place: &Place, done: &Done) {
 }
 
 #[test]
-fn signals_at_any_moment() {
+fn interrupts_at_random_times_end_cleanly() {
     let place = Place::new();
     let mut moments = Moments(1);
     for round in 0..20 {
@@ -94,7 +94,7 @@ fn signals_at_any_moment() {
 }
 
 #[test]
-fn a_run_that_has_not_begun_to_measure() {
+fn interrupt_during_ramp_reports_no_completed_io() {
     let place = Place::new();
     place.run(&["run", ".", "--size=8m", "--direct=0", "--runtime=10ms", "--ramp-time=0"]).ends(0);
     let run = place.start(&["run", ".", "--direct=0", "--ramp-time=1h"]);
@@ -106,7 +106,7 @@ fn a_run_that_has_not_begun_to_measure() {
 }
 
 #[test]
-fn kills_at_any_moment() {
+fn kills_at_random_times_leave_a_consistent_state() {
     let place = Place::new();
     let mut moments = Moments(2);
     for round in 0..6 {
@@ -137,7 +137,7 @@ fn endless(place: &Place, more: &[&str]) -> (Started, String) {
 }
 
 #[test]
-fn a_killed_search_keeps_its_points() {
+fn killed_search_keeps_its_measured_points() {
     let place = Place::new();
     let line = ["find", ".", "--size=8m", "--budget=20s", "--max-starvation=100%", "--direct=0"];
     let run = place.start(&line);
@@ -156,7 +156,7 @@ fn a_killed_search_keeps_its_points() {
 }
 
 #[test]
-fn a_killed_run_keeps_what_its_step_measured() {
+fn killed_run_keeps_partial_step_measurements() {
     let place = Place::new();
     let (run, id) = endless(&place, &[]);
     let kept = |id: &str| {
@@ -187,7 +187,7 @@ fn a_killed_run_keeps_what_its_step_measured() {
 }
 
 #[test]
-fn an_echo_is_no_second_signal() {
+fn rapidly_repeated_signals_count_as_one() {
     let place = Place::new();
     let (run, _) = endless(&place, &[]);
     let front = rustix::process::Pid::from_raw(run.pid() as i32).unwrap();
@@ -213,7 +213,7 @@ fn stop_ends_a_run_and_keeps_its_result() {
 }
 
 #[test]
-fn one_of_several_is_named() {
+fn stop_requires_a_run_id_if_several_are_running() {
     let place = Place::new();
     let line = ["run", "sim:nvme", "--runtime=1000d", "-q"];
     let mut runs = [place.start(&line), place.start(&line)];
@@ -232,7 +232,7 @@ fn one_of_several_is_named() {
 }
 
 #[test]
-fn a_detached_run() {
+fn detached_run_can_be_stopped_by_id() {
     let place = Place::new();
     let line = ["run", ".", "--size=8m", "--direct=0", "--runtime=1h", "--detach"];
     let done = place.run(&line).ends(0);

@@ -36,7 +36,7 @@ fn foreign(path: &Path, size_bytes: u32) -> Vec<u8> {
 }
 
 #[test]
-fn groups_run_in_order_and_to_their_amount() {
+fn job_groups_run_in_order_and_complete_their_size() {
     let place = Place::new();
     let text = "[global]\nsize=4m\nfilename=x\n[w]\nrw=write\nbs=256k\n[r]\nstonewall\n\
                 rw=randread\nbs=64k\nloops=2\n[m]\nstonewall\nrw=read\nio_size=1m\nbs=4k,8k\n";
@@ -57,7 +57,7 @@ fn groups_run_in_order_and_to_their_amount() {
 }
 
 #[test]
-fn jobs_of_a_group_run_together_on_files_of_their_own() {
+fn jobs_of_a_group_run_concurrently_on_separate_files() {
     let place = Place::new();
     std::fs::create_dir(place.work().join("d")).unwrap();
     let text = "[global]\ndirectory=d\nsize=1m\nbs=64k\n[a]\nrw=write\nnumjobs=2\n\
@@ -89,7 +89,7 @@ fn jobs_of_a_group_run_together_on_files_of_their_own() {
 }
 
 #[test]
-fn only_the_stretch_asked_for_is_touched() {
+fn only_the_requested_range_is_written() {
     let place = Place::new();
     let path = place.work().join("mine");
     let before = foreign(&path, 8 << 20);
@@ -106,7 +106,7 @@ fn only_the_stretch_asked_for_is_touched() {
 }
 
 #[test]
-fn time_ends_what_is_time_based() {
+fn runtime_ends_time_based_jobs() {
     let place = Place::new();
     let text = "[a]\nfilename=x\nsize=1m\nrw=randread\ntime_based\nruntime=300ms\n";
     let steps = steps(&place, text, &[]);
@@ -116,7 +116,7 @@ fn time_ends_what_is_time_based() {
 }
 
 #[test]
-fn each_job_has_its_own_time() {
+fn each_job_uses_its_own_runtime_and_delays() {
     let place = Place::new();
     let text = "[global]\nfilename=x\nsize=1m\nbs=4k\ntime_based\n[long]\nrw=read\nruntime=900ms\n\
                 [short]\nrw=randread\nruntime=300ms\nramp_time=200ms\n\
@@ -137,8 +137,8 @@ fn each_job_has_its_own_time() {
 }
 
 #[test]
-fn the_page_cache_is_emptied_before_buffered_io() {
-    const TEST: &str = "the_page_cache_is_emptied_before_buffered_io";
+fn page_cache_is_invalidated_before_buffered_io() {
+    const TEST: &str = "page_cache_is_invalidated_before_buffered_io";
     let place = Place::new();
     let path = place.work().join("mine");
     let cached_kib = || {
@@ -161,7 +161,7 @@ fn the_page_cache_is_emptied_before_buffered_io() {
 }
 
 #[test]
-fn percentiles_are_those_asked_for() {
+fn percentile_list_selects_reported_percentiles() {
     let place = Place::new();
     let text =
         "[a]\nioengine=null\nsize=1m\npercentile_list=99.9:50\n[b]\nioengine=null\nsize=1m\n";
@@ -176,7 +176,7 @@ fn percentiles_are_those_asked_for() {
 }
 
 #[test]
-fn no_file_is_needed_where_no_io_is_made() {
+fn null_engine_creates_no_file() {
     let place = Place::new();
     let text = "[a]\nioengine=null\nrw=randrw\nsize=100g\nnumber_ios=5000\n";
     let steps = steps(&place, text, &[]);
@@ -186,7 +186,7 @@ fn no_file_is_needed_where_no_io_is_made() {
 }
 
 #[test]
-fn includes_and_variables_are_read() {
+fn includes_variables_and_expressions_are_expanded() {
     let place = Place::new();
     std::fs::create_dir(place.work().join("inc")).unwrap();
     std::fs::write(place.work().join("inc/common"), "bs=128k ; blocks\nrw=read\n").unwrap();
@@ -202,7 +202,7 @@ fn includes_and_variables_are_read() {
 }
 
 #[test]
-fn what_was_made_goes_where_unlink_asks_for_it() {
+fn unlink_removes_only_created_files() {
     let place = Place::new();
     let text = "[global]\nsize=1m\nbs=64k\n[a]\nfilename=gone\nunlink=1\n[b]\nfilename=stays\n";
     run(&place, text, &[]).ends(0);
@@ -215,7 +215,7 @@ fn what_was_made_goes_where_unlink_asks_for_it() {
 }
 
 #[test]
-fn guards_judge_every_job_before_the_first_begins() {
+fn guards_check_every_job_before_the_first_starts() {
     let place = Place::new();
     let content = foreign(&place.work().join("mine"), 1 << 20);
     for last in ["filename=mine\nrw=write", "filename=./mine\nrw=randrw", "filename=/dev/zero"] {
@@ -236,12 +236,12 @@ fn guards_judge_every_job_before_the_first_begins() {
 }
 
 #[test]
-fn mistakes_end_in_one_line_and_touch_nothing() {
+fn job_file_errors_print_one_line_and_change_nothing() {
     let place = Place::new();
     for (text, words) in [
         ("[a]\nrw=randreed\n", &["t.fio:2: rw: ", "randread"][..]),
         ("[a]\nfilename=x\n\niodeph=4\n", &["t.fio:4: iodeph", "hint: use iodepth"]),
-        ("rw=read\n", &["t.fio:1: rw stands outside"]),
+        ("rw=read\n", &["t.fio:1: rw is outside"]),
         ("[a]\ncgroup=a\nsize=1m\nflow=2", &["t.fio:2: cgroup", "--lenient", "1 more"]),
         ("[a]\nioengine=rbd\n", &["t.fio:2: ioengine=rbd", "io_uring"]),
         ("[a]\nfilename=x\nbs=1000\ndirect=1\nsize=1m", &["t.fio:3: bs: ", "512"]),
@@ -270,7 +270,7 @@ fn mistakes_end_in_one_line_and_touch_nothing() {
 }
 
 #[test]
-fn lenient_leaves_out_what_is_lacking_and_says_so() {
+fn lenient_skips_unsupported_options_with_a_warning() {
     let place = Place::new();
     let text = "[a]\nfilename=x\nsize=1m\nbs=64k\ncgroup=a\nflow=2\nrw=write\n";
     let done = run(&place, text, &["--lenient", "--json"]).ends(0);
@@ -282,7 +282,7 @@ fn lenient_leaves_out_what_is_lacking_and_says_so() {
 }
 
 #[test]
-fn a_latency_target_is_searched() {
+fn latency_target_job_runs_a_search() {
     let place = Place::new();
     let text = "[a]\nfilename=x\nsize=16m\nrw=randread\nioengine=psync\niodepth=8\nruntime=2\n\
                 latency_target=10s\nlatency_percentile=99\nlatency_window=1s\n";
@@ -303,9 +303,9 @@ fn job_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_examples_run_as_they_stand() {
+fn shipped_example_job_files_run_unchanged() {
     let place = Place::new();
-    if !direct_io("the_examples_run_as_they_stand", &place.work()) {
+    if !direct_io("shipped_example_job_files_run_unchanged", &place.work()) {
         return;
     }
     let files = job_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"));
@@ -313,7 +313,7 @@ fn the_examples_run_as_they_stand() {
     for file in files {
         let done = place.run(&["run", file.to_str().unwrap(), "--json", "--quiet"]);
         if done.code == Some(USAGE) && done.stderr.contains("cannot be used here") {
-            return skip("the_examples_run_as_they_stand", done.stderr.trim());
+            return skip("shipped_example_job_files_run_unchanged", done.stderr.trim());
         }
         let document = done.ends(0).json();
         for step in document["steps"].as_array().unwrap() {
@@ -325,8 +325,8 @@ fn the_examples_run_as_they_stand() {
 
 /// fio's own examples, on files in the test's place, with sizes and times that suit a test.
 #[test]
-fn fios_examples_run_with_other_paths() {
-    const TEST: &str = "fios_examples_run_with_other_paths";
+fn example_job_files_of_fio_run_with_adjusted_paths() {
+    const TEST: &str = "example_job_files_of_fio_run_with_adjusted_paths";
     let directory = Path::new("/usr/share/doc/fio/examples");
     if !directory.join("fio-rand-read.fio").exists() {
         return skip(TEST, "fio's examples are not there (package fio-examples)");

@@ -46,7 +46,7 @@ fn stacks_kib() -> &'static [u32] {
 }
 
 #[test]
-fn a_small_stack_is_enough() {
+fn commands_work_with_a_small_stack() {
     let place = Place::new();
     // On a busy machine, a worker may wait longer for a processor than a short run lasts.
     let real = ["run", ".", "--size=8m", "--runtime=1s", "--ramp-time=0", "--direct=0", "--quiet"];
@@ -75,7 +75,7 @@ fn least_to_load_kib(place: &Place, limit: char) -> u32 {
 }
 
 #[test]
-fn little_memory_ends_in_one_line() {
+fn low_memory_limit_causes_a_one_line_error() {
     let place = Place::new();
     place.run(&short(&[])).ends(0);
     for limit in ['v', 'd'] {
@@ -97,7 +97,7 @@ fn little_memory_ends_in_one_line() {
 }
 
 #[test]
-fn few_descriptors_end_in_one_line() {
+fn low_descriptor_limit_causes_a_one_line_error() {
     let place = Place::new();
     for descriptors in [4, 6, 8, 16, 24] {
         let script = format!("ulimit -n {descriptors}; \"$@\"");
@@ -109,7 +109,7 @@ fn few_descriptors_end_in_one_line() {
 }
 
 #[test]
-fn a_limit_on_file_sizes_ends_in_one_line() {
+fn file_size_limit_causes_a_one_line_error_in_run() {
     let place = Place::new();
     let done = shell(&place, "ulimit -f 1024; \"$@\"", &short(&["--history=none"]));
     assert_ends_well(&done);
@@ -117,7 +117,7 @@ fn a_limit_on_file_sizes_ends_in_one_line() {
 }
 
 #[test]
-fn no_room_for_a_message_is_no_signal() {
+fn file_size_limit_on_output_does_not_raise_a_signal() {
     let place = Place::new();
     place.run(&["run", "sim:nvme", "--runtime=10ms", "--quiet"]).ends(0);
     place.run(&["db", "setup", "sqlite:data", "--size=1m", "--quiet"]).ends(0);
@@ -173,7 +173,7 @@ fn no_room_for_a_message_is_no_signal() {
 }
 
 #[test]
-fn a_result_that_is_not_kept_is_a_fault() {
+fn failure_to_store_a_result_exits_with_an_error() {
     let place = Place::new();
     let line = ["run", "sim:nvme", "--runtime=10ms", "--quiet"];
     place.run(&line).ends(0);
@@ -197,7 +197,7 @@ fn a_result_that_is_not_kept_is_a_fault() {
 }
 
 #[test]
-fn closed_streams_become_no_files_of_the_run() {
+fn closed_standard_streams_are_not_reused_for_run_files() {
     let place = Place::new();
     let file = place.work().join("file");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -216,7 +216,7 @@ fn closed_streams_become_no_files_of_the_run() {
 }
 
 #[test]
-fn a_full_or_closed_stdout_is_no_panic() {
+fn full_or_closed_stdout_does_not_panic() {
     let place = Place::new();
     let line = ["run", "sim:nvme", "--runtime=10ms"];
     let done = shell(&place, "\"$@\" > /dev/full", &line).ends(1);
@@ -227,7 +227,7 @@ fn a_full_or_closed_stdout_is_no_panic() {
 }
 
 #[test]
-fn memory_is_computed_before_it_is_taken() {
+fn excessive_memory_demand_is_rejected_before_allocation() {
     let place = Place::new();
     for more in [
         &["--bs=1g", "--iodepth=65536"][..],
@@ -248,7 +248,7 @@ fn memory_is_computed_before_it_is_taken() {
 }
 
 #[test]
-fn threads_are_counted_before_they_are_made() {
+fn excessive_thread_count_is_rejected_before_spawning() {
     let place = Place::new();
     let line = short(&["--ioengine=psync", "--iodepth=65536"]);
     let done = place.run(&line).ends(2);
@@ -258,10 +258,10 @@ fn threads_are_counted_before_they_are_made() {
 }
 
 #[test]
-fn a_group_of_few_tasks_ends_in_one_line() {
+fn cgroup_task_limit_causes_a_one_line_error() {
     let group = match Group::of_tasks(40) {
         Ok(group) => group,
-        Err(why) => return skip("a_group_of_few_tasks_ends_in_one_line", &why),
+        Err(why) => return skip("cgroup_task_limit_causes_a_one_line_error", &why),
     };
     let place = Place::new();
     let line = short(&["--ioengine=psync", "--iodepth=64"]);
@@ -284,8 +284,8 @@ fn a_group_of_few_tasks_ends_in_one_line() {
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups --";
 
 #[test]
-fn few_processes_of_a_user_end_in_one_line() {
-    const NAME: &str = "few_processes_of_a_user_end_in_one_line";
+fn user_process_limit_causes_a_one_line_error() {
+    const NAME: &str = "user_process_limit_causes_a_one_line_error";
     let place = Place::new();
     let tried = shell(&place, &format!("exec {NOBODY} \"$@\""), &["--version"]);
     if tried.code != Some(0) {
@@ -308,7 +308,7 @@ fn few_processes_of_a_user_end_in_one_line() {
 }
 
 #[test]
-fn processes_of_a_database_are_counted_before_they_are_made() {
+fn excessive_db_process_count_is_rejected_before_spawning() {
     let place = Place::new();
     place.run(&["db", "setup", "sqlite:data", "--size=1m", "--quiet"]).ends(0);
     let line = ["db", "run", "sqlite:data", "--mode=read", "--processes=100000", "--runtime=50ms"];
@@ -318,7 +318,7 @@ fn processes_of_a_database_are_counted_before_they_are_made() {
 }
 
 #[test]
-fn a_search_goes_as_deep_as_there_is_memory_for() {
+fn search_bounds_the_queue_depth_by_available_memory() {
     let place = Place::new();
     let line = [
         "find",
@@ -374,7 +374,7 @@ fn assert_linear(
 }
 
 #[test]
-fn suites_of_thousands_of_jobs_are_read_in_linear_time() {
+fn large_suite_files_are_parsed_in_linear_time() {
     let place = Place::new();
     let suite = |jobs: usize| {
         let mut text = "[[step]]\nname = \"a\"\njobs = [\n".to_owned();
@@ -392,7 +392,7 @@ fn suites_of_thousands_of_jobs_are_read_in_linear_time() {
 }
 
 #[test]
-fn braces_without_end_are_read_in_linear_time() {
+fn unclosed_braces_are_parsed_in_linear_time() {
     let place = Place::new();
     for unit in ["{", "{\n", "{\"a\":", "[{", "{\"jobs\":[{", "{\"jobs\":[nan ", "{ \"a\" : a\n"] {
         let text = |n: usize| unit.repeat(n / unit.len());
@@ -405,7 +405,7 @@ fn braces_without_end_are_read_in_linear_time() {
 }
 
 #[test]
-fn deep_nesting_ends_in_one_line() {
+fn deeply_nested_suite_file_causes_a_one_line_error() {
     let place = Place::new();
     for text in [
         format!("[[step]]\nname = \"a\"\nbs = {}", "[".repeat(1 << 20)),

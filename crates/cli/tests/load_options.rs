@@ -14,7 +14,7 @@ fn step(options: &[&str]) -> Value {
 }
 
 #[test]
-fn a_number_of_ios_is_exact() {
+fn number_ios_is_exact() {
     let counted = step(&[EIGHT, "--number_ios=1234", "--iodepth=7", "--numjobs=3"]);
     assert_eq!(counted["read"]["ios"], 3 * 1234);
     let of_workers: Vec<&Value> =
@@ -26,7 +26,7 @@ fn a_number_of_ios_is_exact() {
 }
 
 #[test]
-fn a_number_of_bytes_ends_with_the_io_that_reaches_it() {
+fn io_size_ends_with_the_io_that_reaches_it() {
     let even = step(&[EIGHT, "--io_size=10k", "--numjobs=2", "--iodepth=4"]);
     assert_eq!((&even["read"]["ios"], &even["read"]["bytes"]), (&json!(6), &json!(6 * 4096)));
     let mixed = step(&[EIGHT, "--io_size=1m", "--bssplit=4k/50:64k/50", "--rw=randwrite"]);
@@ -37,7 +37,7 @@ fn a_number_of_bytes_ends_with_the_io_that_reaches_it() {
 }
 
 #[test]
-fn a_rate_in_bytes_goes_by_the_mean_block() {
+fn byte_rate_is_converted_with_the_mean_block_size() {
     let line = ["--rate=40m", "--iodepth=64", "--runtime=2"];
     let fixed = step(&[&[EIGHT, "--bs=4k"], &line[..]].concat());
     near(&fixed["rate_iops"], 10_240.0, 1e-9);
@@ -49,7 +49,7 @@ fn a_rate_in_bytes_goes_by_the_mean_block() {
 }
 
 #[test]
-fn runs_repeat_unless_they_are_not_to() {
+fn randrepeat_controls_the_seed() {
     let seed = |options: &[&str]| {
         let line = [&["run", "sim:nvme", "--runtime=10ms", "--json", "-q"], options].concat();
         Place::new().run(&line).ends(0).json()["load"]["seed"].as_u64().unwrap()
@@ -61,7 +61,7 @@ fn runs_repeat_unless_they_are_not_to() {
 }
 
 #[test]
-fn options_of_job_files_work_on_the_command_line() {
+fn job_file_options_work_on_the_command_line() {
     let load = |options: &[&str]| {
         let line = ["run", "sim:nvme,size=64m", "--runtime=10ms", "--ramp-time=0", "--json", "-q"];
         Place::new().run(&[&line[..], options].concat()).ends(0).json()["load"].clone()
@@ -105,7 +105,7 @@ fn unlink_removes_the_test_file() {
 }
 
 #[test]
-fn thinktime_pauses_between_so_many_ios() {
+fn thinktime_applies_after_thinktime_blocks_ios() {
     // Four I/Os at once take 100 µs, and the think time after them is 300 µs: four are outstanding for a quarter of
     // each 400 µs.
     let even = "sim:channels=8,service=100us,dist=const";
@@ -125,7 +125,7 @@ fn thinktime_pauses_between_so_many_ios() {
 }
 
 #[test]
-fn a_delayed_start_is_no_time_of_the_job() {
+fn startdelay_is_excluded_from_the_measured_time() {
     let one = step(&[EIGHT, "--startdelay=5", "--runtime=2"]);
     near(&one["seconds"], 2.0, 0.001);
     near(&one["read"]["iops"]["mean"], 10_000.0, 0.01);

@@ -77,7 +77,7 @@ const OPTIONS: [&str; 52] = [
 ];
 
 #[test]
-fn every_command_helps_with_examples() {
+fn help_of_every_command_contains_examples() {
     let place = Place::new();
     for command in COMMANDS {
         for flag in ["--help", "-h"] {
@@ -97,7 +97,7 @@ fn every_command_helps_with_examples() {
 }
 
 #[test]
-fn lines_of_the_help_fit_80_columns() {
+fn help_lines_fit_80_columns() {
     let place = Place::new();
     for command in COMMANDS {
         let help = place.run_on(80, &[command, "--help"]).ends(0).stdout;
@@ -108,7 +108,7 @@ fn lines_of_the_help_fit_80_columns() {
 }
 
 #[test]
-fn man_pages() {
+fn man_pages_exist_for_every_command() {
     let place = Place::new();
     place.run(&["man", "pages"]).ends(0);
     let directory = place.work().join("pages");
@@ -123,7 +123,7 @@ fn man_pages() {
 }
 
 #[test]
-fn completions() {
+fn shell_completions_contain_load_options() {
     for shell in ["bash", "zsh", "fish"] {
         let done = Place::new().run(&["completions", shell]).ends(0);
         assert!(done.stdout.contains("rate-iops"), "{shell}");
@@ -132,7 +132,7 @@ fn completions() {
 }
 
 #[test]
-fn options_of_a_load_take_dashes_and_underscores() {
+fn load_options_accept_dashes_and_underscores() {
     let place = Place::new();
     for option in OPTIONS {
         let (name, value) = option.split_once('=').unwrap();

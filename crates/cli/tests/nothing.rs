@@ -31,7 +31,7 @@ fn assert_nothing_told(place: &Place, line: &[&str]) {
 }
 
 #[test]
-fn a_run_without_a_completion() {
+fn run_without_completions_raises_a_caveat() {
     let place = Place::new();
     for options in [
         &["--ramp-time=0"][..],
@@ -47,14 +47,14 @@ fn a_run_without_a_completion() {
 }
 
 #[test]
-fn a_ramp_in_which_all_the_work_was_done() {
+fn work_completed_during_ramp_raises_a_caveat() {
     let place = Place::new();
     let line = ["run", "sim:service=10ms", "--number-ios=20", "--ramp-time=5s"];
     assert_nothing_told(&place, &line);
 }
 
 #[test]
-fn a_run_shorter_than_one_window() {
+fn run_shorter_than_one_window_is_measured() {
     let place = Place::new();
     let line = ["run", "sim:service=100us,dist=const", "--ramp-time=0", "--history=none", "--json"];
     let measured = place.run(&[&line[..], &["--runtime=1ms"]].concat()).ends(0).json();
@@ -64,7 +64,7 @@ fn a_run_shorter_than_one_window() {
 }
 
 #[test]
-fn a_search_without_a_completion() {
+fn search_without_completions_raises_a_caveat() {
     let place = Place::new();
     for options in [&["--budget=2s"][..], &[], &["--limit=p99<=1s", "--open-loop"]] {
         let line = [&["find", STUCK], options].concat();
@@ -76,7 +76,7 @@ fn a_search_without_a_completion() {
 }
 
 #[test]
-fn a_suite_without_a_completion() {
+fn suite_without_completions_raises_a_caveat() {
     let place = Place::new();
     assert_nothing_told(&place, &["suite", "iometer", STUCK]);
 }
@@ -87,7 +87,7 @@ fn job(place: &Place, text: &str) {
 }
 
 #[test]
-fn a_job_file_without_a_completion() {
+fn job_file_without_completions_raises_a_caveat() {
     let place = Place::new();
     let line = ["run", "a.fio"];
     // All I/Os complete during the ramp.
@@ -102,7 +102,7 @@ fn a_job_file_without_a_completion() {
 }
 
 #[test]
-fn a_crosscheck_without_a_completion() {
+fn crosscheck_without_completions_raises_a_caveat() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     // A program that calls itself fio and does nothing. iogauge's own I/Os are not due in time.
@@ -122,7 +122,7 @@ fn a_crosscheck_without_a_completion() {
 }
 
 #[test]
-fn the_history_keeps_a_run_of_which_nothing_came() {
+fn history_keeps_a_run_without_completions() {
     let place = Place::new();
     assert_nothing(place.run(&["run", STUCK, "--runtime=1s"]));
     let shown = place.run(&["history", "show", "last"]).ends(0).stdout;
@@ -132,7 +132,7 @@ fn the_history_keeps_a_run_of_which_nothing_came() {
 }
 
 #[test]
-fn an_impossible_limit_is_unattainable_in_either_loop() {
+fn impossible_limit_is_unattainable_in_open_and_closed_loop() {
     let place = Place::new();
     // A single I/O takes twice as long as the limit allows.
     for device in ["sim:channels=8,service=100us", "sim:channels=8,service=100us,dist=const"] {

@@ -41,7 +41,7 @@ fn mknod(path: &Path, kind: &[&str]) -> bool {
 }
 
 #[test]
-fn a_foreign_file_stays_unless_forced() {
+fn html_report_replaces_a_foreign_file_only_with_force() {
     let place = with_a_run();
     let path = at(&place, "precious.html");
     for content in [FOREIGN, "", "<!DOCTYPE html>\n<p>mine</p>\n"] {
@@ -59,7 +59,7 @@ fn a_foreign_file_stays_unless_forced() {
 }
 
 #[test]
-fn pictures_stay_unless_forced() {
+fn report_images_replace_foreign_files_only_with_force() {
     let place = with_a_run();
     for kind in ["svg", "png"] {
         let directory = at(&place, kind);
@@ -84,7 +84,7 @@ fn pictures_stay_unless_forced() {
 }
 
 #[test]
-fn links_are_not_replaced() {
+fn report_does_not_replace_symlinks() {
     let place = with_a_run();
     let precious = at(&place, "precious");
     fs::write(&precious, FOREIGN).unwrap();
@@ -110,7 +110,7 @@ fn links_are_not_replaced() {
 }
 
 #[test]
-fn devices_stay_devices() {
+fn report_output_to_a_device_does_not_replace_it() {
     let place = with_a_run();
     for more in [&[][..], &["--force"]] {
         let full = report(&place, Path::new("/dev/full"), more).ends(1).stderr;
@@ -123,7 +123,7 @@ fn devices_stay_devices() {
     // The node of a loop device that does not exist. No command opens it.
     let node = at(&place, "loop");
     if !mknod(&node, &["b", "7", "4095"]) {
-        return skip("devices_stay_devices", "no nodes can be made");
+        return skip("report_output_to_a_device_does_not_replace_it", "no nodes can be made");
     }
     for more in [&[][..], &["--force"]] {
         let told = refused(report(&place, &node, more));
@@ -133,7 +133,7 @@ fn devices_stay_devices() {
 }
 
 #[test]
-fn a_fifo_is_written_into() {
+fn report_can_be_written_to_a_fifo() {
     let place = with_a_run();
     let fifo = at(&place, "fifo");
     assert!(mknod(&fifo, &["p"]));
@@ -153,7 +153,7 @@ fn a_fifo_is_written_into() {
 }
 
 #[test]
-fn the_history_is_never_an_output() {
+fn report_refuses_to_overwrite_the_history() {
     let place = with_a_run();
     let history = place.history();
     let directory = history.parent().unwrap().to_path_buf();
@@ -174,14 +174,14 @@ fn the_history_is_never_an_output() {
         ["profile", "--for=200ms", "--every=100ms", "-q", "--history", fresh, "--csv", fresh];
     let told = place.run(&[&line[..], &["--force"]].concat());
     if told.code == Some(2) {
-        return skip("the_history_is_never_an_output", &told.stderr);
+        return skip("report_refuses_to_overwrite_the_history", &told.stderr);
     }
     refused(told);
     place.run(&["history", "list", "--history", fresh]).ends(0);
 }
 
 #[test]
-fn rows_of_a_profile_stay_unless_forced() {
+fn profile_csv_replaces_a_foreign_file_only_with_force() {
     let place = Place::new();
     let path = at(&place, "rows.csv");
     let line = ["profile", "--for=200ms", "--every=100ms", "-q", "--csv", path.to_str().unwrap()];
@@ -199,7 +199,7 @@ fn rows_of_a_profile_stay_unless_forced() {
 }
 
 #[test]
-fn pages_of_the_manual_stay_unless_forced() {
+fn man_pages_replace_foreign_files_only_with_force() {
     let place = Place::new();
     place.run(&["man", "pages"]).ends(0);
     place.run(&["man", "pages"]).ends(0);
@@ -212,7 +212,7 @@ fn pages_of_the_manual_stay_unless_forced() {
 }
 
 #[test]
-fn tables_of_databases_stay_unless_forced() {
+fn db_export_replaces_foreign_files_only_with_force() {
     let place = Place::new();
     place.run(&["db", "setup", "sqlite:base", "--size=2m"]).ends(0);
     let made = ["db", "create-globals", "sqlite:base", "--globals=1", "--subscripts=1000"];
@@ -234,7 +234,7 @@ fn tables_of_databases_stay_unless_forced() {
 }
 
 #[test]
-fn the_log_of_a_run_in_the_background_is_one_of_its_own() {
+fn detached_run_log_never_overwrites_a_foreign_file() {
     let place = with_a_run();
     let precious = at(&place, "detached-precious.log");
     fs::write(&precious, FOREIGN).unwrap();

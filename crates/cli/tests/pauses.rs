@@ -104,7 +104,7 @@ fn assert_told(document: &Value, at_most: Duration) -> String {
 }
 
 #[test]
-fn a_stopped_run_leaves_the_stop_out() {
+fn stopped_time_is_excluded_from_the_measurement() {
     let place = place();
     for more in [&["--iodepth=4"][..], &["--rate-iops=2000", "--iodepth=4"]] {
         let run = place.start(&[&LINE[..], more].concat());
@@ -116,10 +116,10 @@ fn a_stopped_run_leaves_the_stop_out() {
 }
 
 #[test]
-fn a_frozen_run_leaves_the_freeze_out() {
+fn frozen_cgroup_time_is_excluded_from_the_measurement() {
     let group = match Group::to_freeze() {
         Ok(group) => group,
-        Err(why) => return skip("a_frozen_run_leaves_the_freeze_out", &why),
+        Err(why) => return skip("frozen_cgroup_time_is_excluded_from_the_measurement", &why),
     };
     let place = place();
     let line = [&LINE[..], &["--iodepth=4"]].concat();
@@ -169,7 +169,7 @@ fn await_line(progress: &mut impl BufRead, begin: &str) -> String {
 }
 
 #[test]
-fn a_search_measures_again_what_a_stop_spoilt() {
+fn search_repeats_windows_disturbed_by_a_stop() {
     let place = place();
     let line = [
         "find",

@@ -36,9 +36,9 @@ fn read_by(points: &[SystemPoint], device: &str) -> (f64, f64) {
 }
 
 #[test]
-fn a_profile_sees_what_another_program_does() {
+fn profile_records_io_of_another_program() {
     let disk = or_skip!(
-        "a_profile_sees_what_another_program_does",
+        "profile_records_io_of_another_program",
         Loop::new_in(Path::new("/dev/shm"), 64 << 20)
     );
     let place = Place::new();
@@ -96,7 +96,7 @@ fn a_profile_sees_what_another_program_does() {
 }
 
 #[test]
-fn a_profile_is_kept_shown_drawn_and_exported() {
+fn profile_is_stored_shown_drawn_and_exported() {
     let place = Place::new();
     let csv = place.work().join("p.csv");
     let typed =
@@ -134,7 +134,7 @@ fn a_profile_is_kept_shown_drawn_and_exported() {
 }
 
 #[test]
-fn an_interrupt_keeps_what_was_recorded() {
+fn interrupted_profile_keeps_its_samples() {
     let place = Place::new();
     let profile = place.start(&["profile", "--for=1h", "--every=100ms", "--json", "-q"]);
     eventually(|| place.history().exists() && place.runs().iter().any(|run| run.1 == "running"));
@@ -148,14 +148,14 @@ fn an_interrupt_keeps_what_was_recorded() {
 }
 
 #[test]
-fn a_time_shorter_than_a_sample_has_one() {
+fn profile_shorter_than_one_interval_has_one_sample() {
     let place = Place::new();
     let done = place.run(&["profile", "--for=300ms", "--every=10s", "--json", "-q"]).ends(0);
     assert_eq!(profile_of(&done.stdout).system.len(), 1);
 }
 
 #[test]
-fn a_search_keeps_the_system_over_its_whole_time() {
+fn search_records_system_samples_over_its_duration() {
     let place = Place::new();
     let line = [
         "find",
@@ -186,7 +186,7 @@ fn a_search_keeps_the_system_over_its_whole_time() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_profile_and_sampling_options_are_rejected() {
     let place = Place::new();
     for (line, words) in [
         ("profile --for=0", &["records nothing", "5m"][..]),
@@ -213,7 +213,7 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn a_device_without_a_name_is_a_mistake() {
+fn empty_device_name_is_rejected() {
     let place = Place::new();
     for device in [&["--device="][..], &["--device", ""], &["--device=", "--for=1s", "."]] {
         let done = place.run(&[&["profile"], device].concat()).ends(2);

@@ -22,7 +22,7 @@ fn codes(document: &Value) -> Vec<&str> {
 
 /// If arrivals are too close together to sleep between them, the worker polls. Polling does not count as work.
 #[test]
-fn polling_for_arrivals_is_told_and_no_work() {
+fn polling_for_arrivals_is_reported_and_not_counted_as_cpu_use() {
     let place = Place::new();
     let of = |more: &[&str]| {
         let line = ["run", "f", "--size=16m", "--direct=0", "--iodepth=4", "--runtime=1", "--json"];
@@ -37,9 +37,9 @@ fn polling_for_arrivals_is_told_and_no_work() {
 }
 
 #[test]
-fn a_directory_from_first_run_to_clean() {
+fn directory_target_lifecycle_from_find_to_clean() {
     let place = Place::new();
-    if !direct_io("a_directory_from_first_run_to_clean", &place.work()) {
+    if !direct_io("directory_target_lifecycle_from_find_to_clean", &place.work()) {
         return;
     }
     std::fs::write(place.work().join("precious"), "mine").unwrap();
@@ -76,19 +76,19 @@ fn a_directory_from_first_run_to_clean() {
 }
 
 #[test]
-fn the_page_cache_is_told() {
+fn buffered_run_raises_the_page_cache_caveat() {
     let place = Place::new();
     let done = short(&place, ".", &["--direct=0", "--json"]).ends(0);
     let document = done.json();
     assert!(codes(&document).contains(&"page-cache"), "{:?}", codes(&document));
-    if direct_io("the_page_cache_is_told", &place.work()) {
+    if direct_io("buffered_run_raises_the_page_cache_caveat", &place.work()) {
         let direct = short(&place, ".", &["--json"]).ends(0).json();
         assert!(!codes(&direct).contains(&"page-cache"), "{:?}", codes(&direct));
     }
 }
 
 #[test]
-fn every_engine() {
+fn every_engine_runs_every_direction() {
     let place = Place::new();
     if !direct_io("every_engine", &place.work()) {
         return;
@@ -116,7 +116,7 @@ fn every_engine() {
 }
 
 #[test]
-fn nothing_is_left_where_that_was_asked() {
+fn rm_option_removes_the_test_file() {
     let place = Place::new();
     for command in ["run", "find"] {
         let line = [command, ".", "--size=16m", "--rm", "--direct=0"];
@@ -131,9 +131,9 @@ fn nothing_is_left_where_that_was_asked() {
 }
 
 #[test]
-fn prepare_makes_the_file_once() {
+fn prepare_creates_the_test_file_only_once() {
     let place = Place::new();
-    if !direct_io("prepare_makes_the_file_once", &place.work()) {
+    if !direct_io("prepare_creates_the_test_file_only_once", &place.work()) {
         return;
     }
     let first = place.run(&["prepare", ".", "--size=32m"]).ends(0);
@@ -150,9 +150,9 @@ fn prepare_makes_the_file_once() {
 }
 
 #[test]
-fn files_of_others() {
+fn foreign_file_is_written_only_with_overwrite_option() {
     let place = Place::new();
-    if !direct_io("files_of_others", &place.work()) {
+    if !direct_io("foreign_file_is_written_only_with_overwrite_option", &place.work()) {
         return;
     }
     let file = place.work().join("iogauge.dat");
@@ -181,9 +181,9 @@ fn files_of_others() {
 }
 
 #[test]
-fn two_directories_are_one_target() {
+fn two_directories_form_one_target() {
     let place = Place::new();
-    if !direct_io("two_directories_are_one_target", &place.work()) {
+    if !direct_io("two_directories_form_one_target", &place.work()) {
         return;
     }
     for name in ["a", "b"] {
@@ -198,8 +198,8 @@ fn two_directories_are_one_target() {
 }
 
 #[test]
-fn a_block_device() {
-    const NAME: &str = "a_block_device";
+fn block_device_is_written_only_with_destroy_data() {
+    const NAME: &str = "block_device_is_written_only_with_destroy_data";
     let place = Place::new();
     let image = place.work().join("image");
     std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
@@ -243,7 +243,7 @@ fn workers_added(explained: &str) -> Vec<(f64, usize)> {
 
 /// With an engine that does nothing, the workers are the only bottleneck.
 #[test]
-fn a_search_has_as_many_workers_as_processors_before_it_blames_the_client() {
+fn search_uses_all_processors_before_reporting_client_bound() {
     const TEST: &str = "a_search_has_as_many_workers_as_processors";
     let place = Place::new();
     // At most as many as half the budget allows to measure.

@@ -25,7 +25,7 @@ fn two_runs() -> Place {
 }
 
 #[test]
-fn the_last_run_is_drawn_in_every_form() {
+fn report_draws_the_last_run_in_every_format() {
     let place = two_runs();
     let (html, svg, png) = (at(&place, "r.html"), at(&place, "svg"), at(&place, "png"));
     let args = ["report", "--html", &html, "--svg", &svg, "--png", &png];
@@ -48,7 +48,7 @@ fn the_last_run_is_drawn_in_every_form() {
 }
 
 #[test]
-fn several_runs_and_single_panels() {
+fn report_supports_several_runs_and_selected_panels() {
     let place = two_runs();
     let svg = at(&place, "svg");
     place.run(&["report", "last", "last-1", "--svg", &svg, "--panel=distribution"]).ends(0);
@@ -64,7 +64,7 @@ fn several_runs_and_single_panels() {
 }
 
 #[test]
-fn a_page_has_the_panels_that_are_named() {
+fn html_report_contains_only_requested_panels() {
     let place = two_runs();
     let html = at(&place, "r.html");
     place.run(&["report", "--html", &html, "--panel=over-time"]).ends(0);
@@ -74,7 +74,7 @@ fn a_page_has_the_panels_that_are_named() {
 }
 
 #[test]
-fn groups_stand_side_by_side_and_name_their_files() {
+fn report_groups_are_side_by_side_with_own_svg_files() {
     let place = two_runs();
     let (html, svg) = (at(&place, "r.html"), at(&place, "svg"));
     let args = ["report", "last", "last-1", "--panel=over-time", "--html", &html, "--svg", &svg];
@@ -88,7 +88,7 @@ fn groups_stand_side_by_side_and_name_their_files() {
 }
 
 #[test]
-fn credits_that_run_out_are_marked_where_they_do() {
+fn report_marks_the_time_when_burst_credits_run_out() {
     let place = Place::new();
     // 80 000 credits, spent at 7000 a second, last for 11 s.
     let target = "sim:channels=8,service=1ms,iops_cap=1000,burst=80000";
@@ -112,7 +112,7 @@ fn credits_that_run_out_are_marked_where_they_do() {
 }
 
 #[test]
-fn a_search_keeps_all_it_did() {
+fn search_document_contains_the_whole_time_series() {
     let place = Place::new();
     for more in [&[][..], &["--open-loop"]] {
         let line = [&["find", "sim:nvme", "--budget=10s", "--json", "-q"], more].concat();
@@ -133,7 +133,7 @@ fn a_search_keeps_all_it_did() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_report_arguments_are_rejected() {
     let place = two_runs();
     let place_missing = place.run(&["report"]).ends(2).stderr;
     assert!(place_missing.contains("--html FILE"), "{place_missing}");
@@ -165,7 +165,7 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn the_later_run_is_drawn_however_runs_are_typed() {
+fn latest_run_is_drawn_regardless_of_argument_order() {
     let place = Place::new();
     for runtime in ["--runtime=1", "--runtime=3"] {
         place.run(&["run", "sim:nvme", runtime, "-q"]).ends(0);
@@ -184,7 +184,7 @@ fn the_later_run_is_drawn_however_runs_are_typed() {
 }
 
 #[test]
-fn results_of_one_system_are_drawn_together() {
+fn results_of_one_system_share_a_chart() {
     let place = Place::new();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio/2.0.7");
     let is_read = |name: &str| name.ends_with(".out") && name.contains("/readrand_");

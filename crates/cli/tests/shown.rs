@@ -37,7 +37,7 @@ fn both_plain(done: Done) -> Done {
 }
 
 #[test]
-fn names_from_outside_are_shown_escaped() {
+fn control_characters_in_names_are_escaped() {
     let place = Place::new();
     // A report needs a run.
     place.run(&["run", "sim:nvme", "--runtime=50ms", "--quiet"]).ends(0);
@@ -68,7 +68,7 @@ fn names_from_outside_are_shown_escaped() {
 }
 
 #[test]
-fn results_on_a_name_from_outside_are_shown_escaped() {
+fn control_characters_in_result_names_are_escaped() {
     let place = Place::new();
     let path = place.work().join(NAME).to_string_lossy().into_owned();
     let line = ["run", &path, "--size=4m", "--runtime=50ms", "--ramp-time=0", "--direct=0"];
@@ -93,7 +93,7 @@ fn results_on_a_name_from_outside_are_shown_escaped() {
 }
 
 #[test]
-fn names_of_imported_results_are_shown_escaped() {
+fn control_characters_in_imported_names_are_escaped() {
     let place = Place::new();
     let copy = place.work().join(NAME);
     fs::copy(fio_file(), &copy).unwrap();
@@ -104,7 +104,7 @@ fn names_of_imported_results_are_shown_escaped() {
 }
 
 #[test]
-fn cells_that_begin_like_formulas_are_text() {
+fn csv_cells_that_look_like_formulas_are_quoted_as_text() {
     let place = Place::new();
     let (file, formula) = (fio_file(), "=HYPERLINK(\"http://x\",\"y\")");
     let file = file.to_str().unwrap();
@@ -149,7 +149,7 @@ fn urls() -> Vec<String> {
 }
 
 #[test]
-fn a_password_is_told_nowhere() {
+fn passwords_are_never_printed() {
     let place = Place::new();
     place.run(&["run", "sim:nvme", "--runtime=10ms", "-q"]).ends(0);
     let wrong: [&[&str]; 22] = [
@@ -189,7 +189,7 @@ fn a_password_is_told_nowhere() {
 }
 
 #[test]
-fn a_password_is_kept_nowhere() {
+fn imported_passwords_are_never_stored() {
     let place = Place::new();
     let file = fio_file();
     for url in urls() {
@@ -209,7 +209,7 @@ fn a_password_is_kept_nowhere() {
 }
 
 #[test]
-fn a_password_in_a_note_or_command_line_is_kept_nowhere() {
+fn passwords_in_notes_and_command_lines_are_never_stored() {
     let place = Place::new();
     for url in urls() {
         let note = format!("before {url}");
@@ -245,7 +245,7 @@ fn sql(history: &Path, change: &str) -> bool {
 }
 
 #[test]
-fn a_damaged_row_is_left_out_of_the_export() {
+fn history_export_skips_damaged_rows() {
     let place = Place::new();
     for _ in 0..4 {
         place.run(&["run", "sim:nvme", "--runtime=10ms", "-q"]).ends(0);
@@ -257,7 +257,7 @@ fn a_damaged_row_is_left_out_of_the_export() {
     ];
     for (number, damage) in damages.iter().enumerate() {
         if !sql(&place.history(), damage) {
-            return skip("a_damaged_row_is_left_out_of_the_export", "no python3 with SQLite");
+            return skip("history_export_skips_damaged_rows", "no python3 with SQLite");
         }
         let left_out = number + 1;
         for (format, heading) in [("json", 0), ("csv", 1)] {
@@ -272,7 +272,7 @@ fn a_damaged_row_is_left_out_of_the_export() {
 }
 
 #[test]
-fn a_damaged_row_is_left_out_of_list_and_report() {
+fn history_list_and_report_skip_damaged_rows() {
     let place = Place::new();
     for _ in 0..5 {
         place.run(&["run", "sim:nvme", "--runtime=10ms", "-q"]).ends(0);
@@ -286,7 +286,7 @@ fn a_damaged_row_is_left_out_of_list_and_report() {
     ];
     for (damage, unlisted, undrawn) in damages {
         if !sql(&place.history(), damage) {
-            return skip("a_damaged_row_is_left_out_of_list_and_report", "no python3 with SQLite");
+            return skip("history_list_and_report_skip_damaged_rows", "no python3 with SQLite");
         }
         let told = |output: &str, line: &[&str], left_out: usize| {
             let code = if left_out == 0 { 0 } else { 4 };
@@ -310,7 +310,7 @@ fn a_damaged_row_is_left_out_of_list_and_report() {
 }
 
 #[test]
-fn a_damaged_history_is_called_damaged() {
+fn damaged_history_is_reported_as_damaged() {
     let place = Place::new();
     place.run(&["run", "sim:nvme", "--runtime=10ms", "-q"]).ends(0);
     let whole = fs::read(place.history()).unwrap();

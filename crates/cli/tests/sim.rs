@@ -64,7 +64,7 @@ fn head() -> Value {
 }
 
 #[test]
-fn find_meets_the_truth_and_prints_its_document_alone() {
+fn find_matches_the_known_capacity_and_prints_only_json() {
     let place = Place::new();
     let done = place.run(&["find", EIGHT, "--limit", "mean<=10ms", "--json"]).ends(0);
     let document = done.json();
@@ -110,7 +110,7 @@ fn find_meets_the_truth_and_prints_its_document_alone() {
 }
 
 #[test]
-fn an_open_loop_finds_the_rate_of_erlangs_formula() {
+fn open_loop_search_matches_the_erlang_formula() {
     let place = Place::new();
     let queue = Queue { servers: 8, service: 100e-6 };
     let mean = queue.highest_rate(|rate| queue.mean(rate) <= 300e-6);
@@ -175,7 +175,7 @@ fn timeless(mut document: Value) -> Value {
 }
 
 #[test]
-fn a_seed_gives_the_same_result() {
+fn equal_seeds_give_identical_results() {
     let place = Place::new();
     let sim = "sim:channels=4,service=200us,dist=exp,seed=7";
     for command in ["find", "run"] {
@@ -196,7 +196,7 @@ fn find(arguments: &[&str], code: i32) -> Value {
 }
 
 #[test]
-fn other_limits_and_ends() {
+fn other_limits_and_stop_reasons() {
     // With a constant service time, the latency is QD / 8 channels × 100 µs, and all percentiles are equal.
     let constant = "sim:channels=8,service=100us,dist=const";
     let p99 = find(&[constant, "--limit", "p99<=5ms"], 0);
@@ -224,7 +224,7 @@ const MIXED: [&str; 2] =
     ["sim:channels=8,service=100us,write_service=400us,dist=const", "--rw=randrw"];
 
 #[test]
-fn each_direction_has_its_own_limit() {
+fn reads_and_writes_can_have_separate_limits() {
     let found = |limits: &[&str]| {
         let limits = limits.iter().flat_map(|limit| ["--limit", limit]);
         find(&MIXED.into_iter().chain(limits).collect::<Vec<_>>(), 0)
@@ -252,7 +252,7 @@ fn each_direction_has_its_own_limit() {
 }
 
 #[test]
-fn the_limit_that_bound_is_named() {
+fn limiting_bound_is_reported() {
     let limits = ["--limit", "read:p99<=5ms", "--limit", "write:mean<=1ms", "-q"];
     let line = [&["find"], &MIXED[..], &limits[..]].concat();
     let place = Place::new();
@@ -265,7 +265,7 @@ fn the_limit_that_bound_is_named() {
 }
 
 #[test]
-fn the_search_explains_itself() {
+fn explain_reports_each_search_decision() {
     let limits = ["--limit", "read:p99<=5ms", "--limit", "write:mean<=1ms", "--explain", "-q"];
     let told = Place::new().run(&[&["find"], &MIXED[..], &limits[..]].concat()).ends(0).stderr;
     assert!(told.starts_with("doubling: queue depth 1 gives 4,"), "{told}");
@@ -281,7 +281,7 @@ fn the_search_explains_itself() {
 }
 
 #[test]
-fn a_guide_stands_for_limits_and_joins_others() {
+fn guide_sets_limits_and_combines_with_others() {
     let constant = "sim:channels=8,service=100us,dist=const";
     let (mean, max) = (
         json!({"metric": "mean", "bound_ns": 2_000_000}),
@@ -347,7 +347,7 @@ fn step(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn closed_loops() {
+fn closed_loop_throughput_matches_the_simulation() {
     let reads = step(&[EIGHT, "--iodepth=4", "--runtime=2"]);
     assert!(reads["write"].is_null());
     near(&reads["read"]["iops"]["mean"], 40_000.0, 0.03);
@@ -388,7 +388,7 @@ fn closed_loops() {
 }
 
 #[test]
-fn a_dependent_load_alternates() {
+fn dependent_load_alternates_reads_and_writes() {
     let step = step(&[EIGHT, "--dependent", "--iodepth=2", "--runtime=2"]);
     let (reads, writes) =
         (step["read"]["ios"].as_u64().unwrap(), step["write"]["ios"].as_u64().unwrap());
@@ -397,7 +397,7 @@ fn a_dependent_load_alternates() {
 }
 
 #[test]
-fn several_jobs_run_together() {
+fn several_jobs_run_concurrently() {
     let jobs = ["--job", "rw=randread iodepth=3", "--job", "rw=randwrite bs=8k numjobs=2"];
     let mut line = vec!["sim:channels=64,service=100us", "--runtime=2"];
     line.extend(jobs);
@@ -411,7 +411,7 @@ fn several_jobs_run_together() {
 }
 
 #[test]
-fn arrivals_at_a_rate() {
+fn open_loop_arrivals_follow_the_rate() {
     for process in ["linear", "poisson"] {
         let process = format!("--rate_process={process}");
         let line = ["run", EIGHT, "--rate_iops=40000", &process, "--runtime=2", "--iodepth=256"];
@@ -428,7 +428,7 @@ fn arrivals_at_a_rate() {
 }
 
 #[test]
-fn a_rate_beyond_the_device_is_told() {
+fn rate_beyond_device_capacity_raises_a_caveat() {
     let line = ["run", EIGHT, "--rate_iops=200000", "--runtime=1", "--iodepth=16", "--json", "-q"];
     let document = Place::new().run(&line).ends(0).json();
     near(&document["steps"][0]["read"]["iops"]["mean"], 80_000.0, 0.05);
@@ -442,7 +442,7 @@ fn a_rate_beyond_the_device_is_told() {
 }
 
 #[test]
-fn each_search_has_one_answer_everywhere() {
+fn search_answer_is_consistent_across_all_outputs() {
     let place = Place::new();
     let devices = [
         "channels=8,service=1ms,noise=20%:1s",
@@ -475,7 +475,7 @@ fn each_search_has_one_answer_everywhere() {
 }
 
 #[test]
-fn the_suggested_command_runs_what_was_found() {
+fn suggested_command_reproduces_the_found_load() {
     let place = Place::new();
     let limit = "--limit=mean<=10ms";
     let mix = ["--rw=randrw", "--rwmixread=80", "--bs=8k", "--numjobs=4"];
@@ -492,7 +492,7 @@ fn the_suggested_command_runs_what_was_found() {
 }
 
 #[test]
-fn the_way_back_to_a_result_is_told() {
+fn command_to_show_the_result_is_printed() {
     let place = Place::new();
     let line = ["run", "sim:nvme", "--runtime=10ms"];
     let told = place.run(&line).ends(0).stderr;
@@ -536,7 +536,7 @@ fn redacted_word(word: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn what_people_read() {
+fn text_output_matches_snapshots() {
     let place = Place::new();
     let mixed = ["run", "sim:nvme", "--rw=randrw", "--iodepth=32", "--runtime=2"];
     for columns in [80, 120] {

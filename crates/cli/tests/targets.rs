@@ -29,7 +29,7 @@ fn shell(place: &Place, line: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn the_side_file_of_somebody_else_outlives_run_and_clean() {
+fn foreign_side_file_survives_run_and_clean() {
     let place = Place::new();
     let side = place.work().join("t.iogauge");
     std::fs::write(&side, "precious").unwrap();
@@ -55,10 +55,10 @@ fn killed_before(place: &Place, call: &str, arguments: &[&str]) {
 
 /// `io/tests/guards/making.rs` covers every system call that makes a file.
 #[test]
-fn a_prepare_that_is_killed_is_made_good_by_the_next() {
+fn prepare_recovers_from_a_killed_prepare() {
     or_skip!("killed_prepare", run("strace", &["-V"]));
     let place = Place::new();
-    if !direct_io("a_prepare_that_is_killed_is_made_good_by_the_next", &place.work()) {
+    if !direct_io("prepare_recovers_from_a_killed_prepare", &place.work()) {
         return;
     }
     let line = ["prepare", ".", "--size=8m"];
@@ -77,7 +77,7 @@ fn a_prepare_that_is_killed_is_made_good_by_the_next() {
 }
 
 #[test]
-fn prepares_that_run_together_leave_the_reserve_free() {
+fn concurrent_prepares_preserve_the_disk_reserve() {
     let (mount, _device) = or_skip!("together", mounted("ext4", 1400 * MIB));
     let place = Place::new();
     let size = format!("--size={}", (available(&mount.point) - GIB) * 6 / 10 / MIB * MIB);
@@ -97,7 +97,7 @@ fn prepares_that_run_together_leave_the_reserve_free() {
 
 /// Btrfs writes a block to a new place, so writes to a completely written file also take space.
 #[test]
-fn a_run_stops_before_the_reserve_and_keeps_what_it_measured() {
+fn run_stops_before_the_disk_reserve_and_keeps_its_result() {
     let (mount, _device) = or_skip!("stops", mounted("btrfs", 1500 * MIB));
     let place = Place::new();
     let file = mount.point.join("t");
@@ -111,13 +111,15 @@ fn a_run_stops_before_the_reserve_and_keeps_what_it_measured() {
 
 /// A job file that fio runs is monitored like any other load.
 #[test]
-fn a_job_file_through_fio_stops_before_the_reserve() {
-    const TEST: &str = "a_job_file_through_fio_stops_before_the_reserve";
+fn job_file_through_fio_stops_before_the_disk_reserve() {
+    const TEST: &str = "job_file_through_fio_stops_before_the_disk_reserve";
     if Command::new("fio").arg("--version").output().is_err() {
         return common::skip(TEST, "fio is not installed");
     }
-    let (mount, _device) =
-        or_skip!("a_job_file_through_fio_stops_before_the_reserve", mounted("btrfs", 1500 * MIB));
+    let (mount, _device) = or_skip!(
+        "job_file_through_fio_stops_before_the_disk_reserve",
+        mounted("btrfs", 1500 * MIB)
+    );
     let place = Place::new();
     let file = mount.point.join("t");
     File::create(&file).unwrap();
@@ -158,7 +160,7 @@ fn ended_by_the_reserve(mut command: Command, disk: &Path, file: &Path) -> Value
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_told_in_one_line() {
+fn prepare_reports_file_size_limit_in_one_line() {
     let place = Place::new();
     // `ulimit -f` counts units of 512 bytes.
     let line = "ulimit -f 8192; \"$0\" prepare . --size=16m";
@@ -186,7 +188,7 @@ fn without_sysfs(place: &Place, arguments: &[&str]) -> Done {
 }
 
 #[test]
-fn without_sysfs_only_a_file_that_the_run_makes_is_written() {
+fn without_sysfs_only_newly_created_files_are_written() {
     let script = ["--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/sys"];
     or_skip!("without_sysfs", run("unshare", &script));
     let place = Place::new();
@@ -215,7 +217,7 @@ fn without_sysfs_only_a_file_that_the_run_makes_is_written() {
 }
 
 #[test]
-fn files_of_the_kernel_are_no_targets() {
+fn proc_and_sys_files_are_refused_as_targets() {
     let place = Place::new();
     let targets = [
         "/proc/version",
@@ -243,7 +245,7 @@ fn files_of_the_kernel_are_no_targets() {
 }
 
 #[test]
-fn clean_says_that_nothing_can_be_removed_where_nothing_can_be_written() {
+fn clean_reports_a_read_only_file_system() {
     let place = Place::new();
     let folder = place.work().join("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -251,7 +253,7 @@ fn clean_says_that_nothing_can_be_removed_where_nothing_can_be_written() {
     place.run(&[&line[..], &SHORT].concat()).ends(0);
     let before = common::names(&folder);
     let mount = or_skip!(
-        "clean_says_that_nothing_can_be_removed_where_nothing_can_be_written",
+        "clean_reports_a_read_only_file_system",
         Mount::new(&["--bind", folder.to_str().unwrap()])
     );
     let point = mount.point.to_str().unwrap();
@@ -267,7 +269,7 @@ fn clean_says_that_nothing_can_be_removed_where_nothing_can_be_written() {
 }
 
 #[test]
-fn a_test_file_behind_a_loop_device_outlives_run_and_clean() {
+fn test_file_behind_a_loop_device_is_not_removed() {
     let place = Place::new();
     place.run(&["prepare", "t", "--size=8m"]);
     let file = place.work().join("t");
@@ -284,7 +286,7 @@ fn a_test_file_behind_a_loop_device_outlives_run_and_clean() {
 }
 
 #[test]
-fn a_loop_device_beside_one_that_is_mounted_is_not_written() {
+fn loop_device_sharing_a_mounted_image_is_not_written() {
     let image = iogauge_test_support::image(64 * MIB);
     let used = or_skip!("beside_mounted", Loop::on(image.path(), &[]));
     let target = or_skip!("beside_mounted", Loop::on(image.path(), &["--offset", "1048576"]));

@@ -19,12 +19,12 @@ fn is_near(got: f64, wanted: f64, share: f64) -> bool {
 /// between two releases, so it may contain one release more or less than its length suggests: 0.5 % of 20 s. Another
 /// 0.5 % is allowed for the throttle, whose rate differs that much from its setting.
 #[test]
-fn a_run_reads_the_rate_of_the_device() {
+fn run_measures_the_rate_of_a_throttled_device() {
     const IOPS: u32 = 1000;
     let place = Place::new();
-    let device = or_skip!("a_run_reads_the_rate_of_the_device", Loop::new(64 * MIB));
+    let device = or_skip!("run_measures_the_rate_of_a_throttled_device", Loop::new(64 * MIB));
     let limit = Throttle::this_process(&device.path, IOPS);
-    let _limit = or_skip!("a_run_reads_the_rate_of_the_device", limit);
+    let _limit = or_skip!("run_measures_the_rate_of_a_throttled_device", limit);
     let target = device.path.to_str().unwrap();
     let times = ["--runtime=20", "--ramp_time=2"];
     let line = [&["run", target, "--iodepth=32", "--json"][..], &times].concat();
@@ -49,14 +49,14 @@ fn a_run_reads_the_rate_of_the_device() {
 
 /// By Little's law, the device reaches its full rate with 20 I/Os outstanding and a latency of 10 ms.
 #[test]
-fn a_search_reads_the_rate_and_the_depth_of_the_device() {
-    const TEST: &str = "a_search_reads_the_rate_and_the_depth_of_the_device";
+fn search_finds_rate_and_queue_depth_of_a_throttled_device() {
+    const TEST: &str = "search_finds_rate_and_queue_depth_of_a_throttled_device";
     const IOPS: u32 = 2000;
     let place = Place::new();
     let device =
-        or_skip!("a_search_reads_the_rate_and_the_depth_of_the_device", Loop::new(64 * MIB));
+        or_skip!("search_finds_rate_and_queue_depth_of_a_throttled_device", Loop::new(64 * MIB));
     let limit = Throttle::this_process(&device.path, IOPS);
-    let _limit = or_skip!("a_search_reads_the_rate_and_the_depth_of_the_device", limit);
+    let _limit = or_skip!("search_finds_rate_and_queue_depth_of_a_throttled_device", limit);
     let line = [
         "find",
         device.path.to_str().unwrap(),

@@ -65,9 +65,9 @@ fn messages(done: &Done, code: &str) -> Vec<String> {
 /// Every I/O of a load of known length is one request of the same size. The device time of a request is at most the
 /// time of the I/O.
 #[test]
-fn requests_are_the_ios_of_the_load() {
+fn traced_requests_match_the_ios_of_the_load() {
     let place = Place::new();
-    let device = or_skip!("requests_are_the_ios_of_the_load", device());
+    let device = or_skip!("traced_requests_match_the_ios_of_the_load", device());
     let name = device.path.file_name().unwrap().to_str().unwrap();
     let target = device.path.to_str().unwrap();
     let counted = ["--number_ios=3000", "--iodepth=4", "--trace", "--json"];
@@ -118,12 +118,12 @@ fn requests_are_the_ios_of_the_load() {
 /// one such burst may fall between the start of the load's window and that of the trace. The trace then states no
 /// share. One of several runs must state it.
 #[test]
-fn a_throttle_is_on_the_path() {
+fn throttle_wait_is_attributed_to_the_path() {
     const BURST: f64 = 50.0;
     let place = Place::new();
-    let device = or_skip!("a_throttle_is_on_the_path", device());
+    let device = or_skip!("throttle_wait_is_attributed_to_the_path", device());
     let limit = Throttle::this_process(&device.path, 500);
-    let _limit = or_skip!("a_throttle_is_on_the_path", limit);
+    let _limit = or_skip!("throttle_wait_is_attributed_to_the_path", limit);
     let target = device.path.to_str().unwrap();
     let line = ["run", target, "--iodepth=8", "--runtime=3", "--trace", "--json"];
     for _ in 0..4 {
@@ -146,9 +146,9 @@ fn a_throttle_is_on_the_path() {
 
 /// A sequential load is recognized, and the flushes of durable writes are assigned to them.
 #[test]
-fn order_and_flushes_are_seen() {
+fn trace_recognizes_sequential_order_and_flushes() {
     let place = Place::new();
-    let device = or_skip!("order_and_flushes_are_seen", device());
+    let device = or_skip!("trace_recognizes_sequential_order_and_flushes", device());
     let target = device.path.to_str().unwrap();
     let line = ["run", target, "--rw=write", "--sync=dsync", "--destroy-data", "--number_ios=500"];
     let done = place.run(&[&line[..], &["--iodepth=1", "--trace", "--json"]].concat()).ends(0);
@@ -167,9 +167,9 @@ fn order_and_flushes_are_seen() {
 
 /// A search reports the trace of the window of its answer.
 #[test]
-fn a_search_traces_its_answer() {
+fn search_reports_the_trace_of_its_answer() {
     let place = Place::new();
-    let device = or_skip!("a_search_traces_its_answer", device());
+    let device = or_skip!("search_reports_the_trace_of_its_answer", device());
     let target = device.path.to_str().unwrap();
     for more in [&[][..], &["--open-loop"]] {
         let line = [
@@ -346,7 +346,7 @@ fn bpftrace_ends_with_the_run() {
 
 /// A job file that fio runs has no measurement windows, so it cannot be traced.
 #[test]
-fn what_cannot_be_is_refused() {
+fn trace_of_a_job_file_through_fio_is_rejected() {
     let place = Place::new();
     std::fs::write(place.work().join("a.fio"), "[a]\nrw=read\nsize=1m\nfilename=b\n").unwrap();
     let done = place.run(&["run", "a.fio", "--via", "fio", "--trace"]).ends(2);

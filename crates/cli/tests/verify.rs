@@ -69,8 +69,8 @@ impl Spoiler {
 }
 
 #[test]
-fn every_algorithm_reads_back_what_it_wrote() {
-    const TEST: &str = "every_algorithm_reads_back_what_it_wrote";
+fn every_checksum_algorithm_verifies_its_own_data() {
+    const TEST: &str = "every_checksum_algorithm_verifies_its_own_data";
     let place = Place::new();
     if !direct_io(TEST, &place.work()) {
         return;
@@ -115,8 +115,8 @@ fn every_algorithm_reads_back_what_it_wrote() {
 }
 
 #[test]
-fn every_engine_finds_its_own_data_right() {
-    const TEST: &str = "every_engine_finds_its_own_data_right";
+fn every_engine_verifies_its_own_data() {
+    const TEST: &str = "every_engine_verifies_its_own_data";
     let place = Place::new();
     if !direct_io(TEST, &place.work()) {
         return;
@@ -151,8 +151,8 @@ fn every_engine_finds_its_own_data_right() {
 }
 
 #[test]
-fn a_later_run_names_what_is_wrong() {
-    const TEST: &str = "a_later_run_names_what_is_wrong";
+fn later_verify_run_reports_corrupted_blocks() {
+    const TEST: &str = "later_verify_run_reports_corrupted_blocks";
     let place = Place::new();
     if !direct_io(TEST, &place.work()) {
         return;
@@ -204,7 +204,7 @@ fn a_later_run_names_what_is_wrong() {
 
 /// Blocks that return to an earlier state between their last write and the read-back.
 #[test]
-fn lost_and_stale_writes_are_found_in_the_same_run() {
+fn lost_and_stale_writes_are_detected_in_the_same_run() {
     let place = Place::new();
     // Writes 64 blocks twice, slowly enough to change blocks in between. The read-back waits for the other job.
     let slow = "--job=rw=write size=256k io_size=512k rate_iops=100 verify=xxhash";
@@ -232,8 +232,8 @@ fn lost_and_stale_writes_are_found_in_the_same_run() {
 }
 
 #[test]
-fn what_was_written_is_read_again_without_writing() {
-    const TEST: &str = "what_was_written_is_read_again_without_writing";
+fn verify_only_reads_back_without_writing() {
+    const TEST: &str = "verify_only_reads_back_without_writing";
     let place = Place::new();
     if !direct_io(TEST, &place.work()) {
         return;
@@ -261,7 +261,7 @@ fn what_was_written_is_read_again_without_writing() {
 }
 
 #[test]
-fn an_interrupted_run_says_that_nothing_was_checked() {
+fn interrupted_run_reports_that_nothing_was_verified() {
     let place = Place::new();
     let line = ["run", "t", "--size=4m", "--direct=0", "--rw=write", "--verify=crc32c", "--json"];
     let running = place.start(&[&line[..], &["--runtime=60", "--rate_iops=100"]].concat());
@@ -276,7 +276,7 @@ fn an_interrupted_run_says_that_nothing_was_checked() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_refused() {
+fn unverifiable_loads_are_rejected() {
     let place = Place::new();
     let one = "--job=rw=write verify=crc32c size=1m";
     for (line, word) in [
@@ -308,8 +308,8 @@ fn fio(directory: &Path, file: &str) -> Option<std::process::Output> {
 }
 
 #[test]
-fn job_files_check_what_fio_checks() {
-    const TEST: &str = "job_files_check_what_fio_checks";
+fn job_file_verify_options_match_fio() {
+    const TEST: &str = "job_file_verify_options_match_fio";
     let place = Place::new();
     if !direct_io(TEST, &place.work()) {
         return;
@@ -354,8 +354,8 @@ fn job_files_check_what_fio_checks() {
 }
 
 #[test]
-fn a_bit_flipped_under_a_block_device_is_found() {
-    const TEST: &str = "a_bit_flipped_under_a_block_device_is_found";
+fn bit_flip_under_a_block_device_is_detected() {
+    const TEST: &str = "bit_flip_under_a_block_device_is_detected";
     let place = Place::new();
     let image = place.work().join("image");
     File::create(&image).unwrap().set_len(8 << 20).unwrap();

@@ -21,8 +21,8 @@ fn run(place: &Place, via: &str, more: &[&str]) -> Done {
 }
 
 #[test]
-fn a_run_through_fio_is_a_run_like_any_other() {
-    if !fio("a_run_through_fio_is_a_run_like_any_other") {
+fn run_through_fio_gives_a_complete_result() {
+    if !fio("run_through_fio_gives_a_complete_result") {
         return;
     }
     let place = Place::new();
@@ -62,8 +62,8 @@ fn a_run_through_fio_is_a_run_like_any_other() {
 }
 
 #[test]
-fn another_load_than_asked_is_told() {
-    if !fio("another_load_than_asked_is_told") {
+fn approximated_load_through_fio_raises_a_caveat() {
+    if !fio("approximated_load_through_fio_raises_a_caveat") {
         return;
     }
     let place = Place::new();
@@ -81,7 +81,7 @@ fn another_load_than_asked_is_told() {
 }
 
 #[test]
-fn what_is_no_fio_is_told_in_a_line() {
+fn invalid_fio_program_causes_a_one_line_error() {
     let place = Place::new();
     let refuses = "echo 'fio: the first word' >&2; echo more >&2; exit 1";
     let garbage = "yes not a document | head -100000";
@@ -109,7 +109,7 @@ fn what_is_no_fio_is_told_in_a_line() {
 }
 
 #[test]
-fn figures_are_the_last_document_and_errors_are_counted() {
+fn last_fio_document_is_used_and_errors_are_counted() {
     let place = Place::new();
     let documents = [
         // The figures of the ramp. fio then counts from zero.
@@ -138,8 +138,8 @@ fn figures_are_the_last_document_and_errors_are_counted() {
 }
 
 #[test]
-fn an_interrupt_keeps_the_result_and_leaves_no_fio_behind() {
-    const TEST: &str = "an_interrupt_keeps_the_result_and_leaves_no_fio_behind";
+fn interrupt_keeps_the_result_and_ends_fio() {
+    const TEST: &str = "interrupt_keeps_the_result_and_ends_fio";
     if !fio(TEST) {
         return;
     }
@@ -181,18 +181,17 @@ fn running(program: &Path) -> Vec<u32> {
 }
 
 #[test]
-fn a_search_through_fio_finds_the_depth_of_the_device() {
-    const TEST: &str = "a_search_through_fio_finds_the_depth_of_the_device";
+fn search_through_fio_finds_the_device_queue_depth() {
+    const TEST: &str = "search_through_fio_finds_the_device_queue_depth";
     const IOPS: u32 = 2000;
     if !fio(TEST) {
         return;
     }
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
-    let device =
-        or_skip!("a_search_through_fio_finds_the_depth_of_the_device", Loop::new(64 * MIB));
+    let device = or_skip!("search_through_fio_finds_the_device_queue_depth", Loop::new(64 * MIB));
     let limit = Throttle::this_process(&device.path, IOPS);
-    let _limit = or_skip!("a_search_through_fio_finds_the_depth_of_the_device", limit);
+    let _limit = or_skip!("search_through_fio_finds_the_device_queue_depth", limit);
     let target = device.path.to_str().unwrap();
     let line = [
         "find",
@@ -224,16 +223,17 @@ fn a_search_through_fio_finds_the_depth_of_the_device() {
 }
 
 #[test]
-fn crosschecks_agree_with_fio_and_differ_from_a_liar() {
-    const TEST: &str = "crosschecks_agree_with_fio_and_differ_from_a_liar";
+fn crosscheck_agrees_with_fio_and_detects_false_results() {
+    const TEST: &str = "crosscheck_agrees_with_fio_and_detects_false_results";
     if !fio(TEST) {
         return;
     }
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
-    let device = or_skip!("crosschecks_agree_with_fio_and_differ_from_a_liar", Loop::new(64 * MIB));
+    let device =
+        or_skip!("crosscheck_agrees_with_fio_and_detects_false_results", Loop::new(64 * MIB));
     let limit = Throttle::this_process(&device.path, 2000);
-    let _limit = or_skip!("crosschecks_agree_with_fio_and_differ_from_a_liar", limit);
+    let _limit = or_skip!("crosscheck_agrees_with_fio_and_detects_false_results", limit);
     let target = device.path.to_str().unwrap();
     let line = ["crosscheck", target, "--iodepth=16", "--rounds=3", "--runtime=2s", "--json"];
     let mut said = Vec::new();
@@ -274,7 +274,7 @@ fn crosschecks_agree_with_fio_and_differ_from_a_liar() {
 }
 
 #[test]
-fn crosschecks_that_cannot_be_are_wrong_usage() {
+fn invalid_crosscheck_options_are_rejected() {
     let place = Place::new();
     for (line, word) in [
         (&["crosscheck", "sim:nvme", "--via", "fio"][..], "simulated"),
@@ -348,8 +348,8 @@ fn job_files_run_through_fio() {
 }
 
 #[test]
-fn a_search_decides_the_depth_of_a_job_file() {
-    if !fio("a_search_decides_the_depth_of_a_job_file") {
+fn search_sets_the_queue_depth_of_a_job_file() {
+    if !fio("search_sets_the_queue_depth_of_a_job_file") {
         return;
     }
     let place = Place::new();
@@ -395,8 +395,8 @@ fn a_search_decides_the_depth_of_a_job_file() {
 }
 
 #[test]
-fn names_and_logs_are_the_users() {
-    const TEST: &str = "names_and_logs_are_the_users";
+fn fio_results_and_logs_use_the_names_of_the_user() {
+    const TEST: &str = "fio_results_and_logs_use_the_names_of_the_user";
     if !fio(TEST) {
         return;
     }
@@ -437,8 +437,8 @@ fn names_and_logs_are_the_users() {
 }
 
 #[test]
-fn names_mean_nothing_to_fio() {
-    const TEST: &str = "names_mean_nothing_to_fio";
+fn special_characters_in_names_are_not_interpreted_by_fio() {
+    const TEST: &str = "special_characters_in_names_are_not_interpreted_by_fio";
     if !fio(TEST) {
         return;
     }
@@ -472,7 +472,7 @@ fn names_mean_nothing_to_fio() {
 }
 
 #[test]
-fn a_fio_that_stops_or_dies_leaves_what_it_measured() {
+fn stopped_or_killed_fio_keeps_its_partial_result() {
     let place = Place::new();
     let documents = format!("cat <<'END'\n{}END\nsleep 0.3\n", document(50, 100, ""));
     for (end, word) in [("kill -KILL $$", "signal: 9"), ("kill -STOP $$", "stopped")] {
@@ -490,7 +490,7 @@ fn a_fio_that_stops_or_dies_leaves_what_it_measured() {
 
 /// A program may also report forever instead of falling silent.
 #[test]
-fn a_fio_that_goes_on_for_ever_is_ended() {
+fn fio_that_exceeds_its_runtime_is_killed() {
     let place = Place::new();
     let document = document(50, 100, "");
     let script =

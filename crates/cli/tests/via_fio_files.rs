@@ -30,8 +30,8 @@ fn bytes(document: &Value) -> u64 {
 /// fio recreates a file that is shorter than its job needs. It is not allowed to, so each file must have the right
 /// size.
 #[test]
-fn files_have_the_sizes_that_fio_wants() {
-    if !fio("files_have_the_sizes_that_fio_wants") {
+fn files_have_the_sizes_that_fio_requires() {
+    if !fio("files_have_the_sizes_that_fio_requires") {
         return;
     }
     for (text, moved) in [
@@ -58,8 +58,8 @@ fn files_have_the_sizes_that_fio_wants() {
 
 /// The alternative to a refused option works.
 #[test]
-fn ways_out_of_refused_options_work() {
-    if !fio("ways_out_of_refused_options_work") {
+fn suggested_alternatives_to_refused_options_work() {
+    if !fio("suggested_alternatives_to_refused_options_work") {
         return;
     }
     let place = Place::new();
@@ -85,8 +85,8 @@ fn ways_out_of_refused_options_work() {
 }
 
 #[test]
-fn no_file_is_made_among_devices() {
-    const TEST: &str = "no_file_is_made_among_devices";
+fn no_file_is_created_in_dev() {
+    const TEST: &str = "no_file_is_created_in_dev";
     let name = format!("/dev/iogauge-test-{}", std::process::id());
     let place = Place::new();
     let with_fio = fio(TEST);
@@ -132,7 +132,7 @@ fn no_file_is_made_among_devices() {
 }
 
 #[test]
-fn a_log_whose_name_was_taken_meanwhile_costs_no_result() {
+fn log_name_conflict_does_not_lose_the_result() {
     let place = Place::new();
     let temporary = temporary(&place);
     let taken = place.work().join("x_bw.1.log");
@@ -159,7 +159,7 @@ fn a_log_whose_name_was_taken_meanwhile_costs_no_result() {
 }
 
 #[test]
-fn the_next_run_removes_what_a_killed_one_left() {
+fn next_run_removes_temporary_files_of_a_killed_run() {
     let place = Place::new();
     let temporary = temporary(&place);
     let precious = temporary.join("iogauge-fio-0123456789abcdef");
@@ -193,8 +193,8 @@ fn the_next_run_removes_what_a_killed_one_left() {
 
 /// Any program may call itself fio. It is asked for its version before anything else.
 #[test]
-fn a_program_asked_for_its_version_writes_nothing() {
-    const TEST: &str = "a_program_asked_for_its_version_writes_nothing";
+fn program_cannot_write_during_the_version_check() {
+    const TEST: &str = "program_cannot_write_during_the_version_check";
     let place = Place::new();
     let doctor = place.run(&["doctor", ".", "--json"]).json();
     let protection = doctor["machine"]["protection"].as_str().unwrap().to_owned();
@@ -226,10 +226,10 @@ fn a_program_asked_for_its_version_writes_nothing() {
 }
 
 #[test]
-fn names_that_no_file_can_have_are_told_shortly() {
+fn overlong_names_cause_short_error_messages() {
     let place = Place::new();
     let long = "a".repeat(5000);
-    let with_fio = fio("names_that_no_file_can_have_are_told_shortly");
+    let with_fio = fio("overlong_names_cause_short_error_messages");
     for text in [
         format!("[{long}]\nsize=1m\n"),
         format!("[a]\nfilename={long}\nsize=1m\n"),

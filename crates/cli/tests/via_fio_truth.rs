@@ -31,8 +31,8 @@ fn noise(place: &Place, name: &str, size_bytes: u64) {
 }
 
 #[test]
-fn job_files_have_the_caveats_of_their_loads() {
-    if !fio("job_files_have_the_caveats_of_their_loads") {
+fn job_files_through_fio_raise_the_caveats_of_their_loads() {
+    if !fio("job_files_through_fio_raise_the_caveats_of_their_loads") {
         return;
     }
     let place = Place::new();
@@ -71,8 +71,8 @@ fn job_files_have_the_caveats_of_their_loads() {
 }
 
 #[test]
-fn what_measures_nothing_or_takes_too_much_is_refused() {
-    if !fio("what_measures_nothing_or_takes_too_much_is_refused") {
+fn fio_jobs_without_io_or_with_excessive_memory_are_refused() {
+    if !fio("fio_jobs_without_io_or_with_excessive_memory_are_refused") {
         return;
     }
     let place = Place::new();
@@ -113,8 +113,8 @@ fn cut_short(place: &Place, line: &[&str]) -> Value {
 }
 
 #[test]
-fn reads_that_move_nothing_are_errors() {
-    if !fio("reads_that_move_nothing_are_errors") {
+fn zero_byte_reads_count_as_errors() {
+    if !fio("zero_byte_reads_count_as_errors") {
         return;
     }
     let place = Place::new();
@@ -138,7 +138,7 @@ fn reads_that_move_nothing_are_errors() {
 }
 
 #[test]
-fn errors_of_the_ramp_are_told() {
+fn io_errors_during_ramp_are_reported() {
     let place = Place::new();
     noise(&place, "data", 16 * MIB);
     for engine in ["--ioengine=psync", "--ioengine=libaio"] {
@@ -177,8 +177,8 @@ fn signal(name: &str, processes: &[u32]) {
 }
 
 #[test]
-fn stops_are_told() {
-    if !fio("stops_are_told") {
+fn stops_during_a_run_through_fio_raise_a_caveat() {
+    if !fio("stops_during_a_run_through_fio_raise_a_caveat") {
         return;
     }
     let place = Place::new();
@@ -211,8 +211,8 @@ fn stops_are_told() {
 }
 
 #[test]
-fn logs_leave_their_file_system_its_reserve() {
-    const TEST: &str = "logs_leave_their_file_system_its_reserve";
+fn fio_logs_preserve_the_reserve_of_their_file_system() {
+    const TEST: &str = "fio_logs_preserve_the_reserve_of_their_file_system";
     if !fio(TEST) {
         return;
     }
@@ -220,7 +220,7 @@ fn logs_leave_their_file_system_its_reserve() {
     noise(&place, "data", 4 * MIB);
     std::fs::create_dir(place.work().join("logs")).unwrap();
     let memory = Mount::new(&["-t", "tmpfs", "-o", "size=16m", "none"]);
-    let memory = or_skip!("logs_leave_their_file_system_its_reserve", memory);
+    let memory = or_skip!("fio_logs_preserve_the_reserve_of_their_file_system", memory);
     // Each entry is a line, and stays in memory until the job has ended.
     job(&place, "ioengine=null\nsize=1g\ntime_based\nruntime=1\nwrite_lat_log=logs/x\n");
     let mut command = place.command(&[&["run", "a.fio"][..], &VIA].concat());

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_remembered() {
+    fn acknowledged_counts_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("acknowledged");
         let run = RunOfWorkers {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_before_is_read() {
+    fn previous_format_version_is_readable() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("acknowledged");
         let head = r#"{"format":"iogauge.acknowledged/1","database":"x","seed":7,"transaction_length":50,"workers":1}"#;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_its_place_are_not_followed() {
+    fn symlink_at_the_record_path_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let canary = dir.path().join("canary");
         let run = RunOfWorkers {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_are_told() {
+    fn impossible_counts_are_rejected() {
         let of = |transaction_length: u32, workers: u32, slots: &[(u64, u64)]| {
             let run = RunOfWorkers {
                 format: FORMAT.to_owned(),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_told() {
+    fn unrelated_files_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("acknowledged");
         for bytes in [&b"short"[..], &[0; 5000]] {

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_planted_at_any_time_harms_nothing_outside() {
+    fn symlinks_planted_at_any_time_affect_no_outside_file() {
         if matches!(protection(), Protection::Nothing { .. }) {
             let required = std::env::var_os("IOGAUGE_REQUIRE_ALL").is_some();
             assert!(!required, "nothing confines threads here");

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gets_free_is_taken_and_other_faults_are_told_at_once() {
+    fn busy_lock_is_retried_and_other_errors_return_immediately() {
         let mut tries = 0;
         let mut leaving = || {
             tries += 1;

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_and_folders_are_no_files() {
+    fn symlinks_fifos_and_directories_are_not_opened_as_files() {
         let dir = tempfile::tempdir().unwrap();
         let canary = dir.path().join("canary");
         std::fs::write(&canary, "precious").unwrap();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_looked_at_is_removed() {
+    fn file_replaced_after_inspection_is_not_removed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = folder(&dir);
         let first = folder.create("file").unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_and_read_up_to_a_bound() {
+    fn files_are_replaced_atomically_and_read_with_a_size_bound() {
         let dir = tempfile::tempdir().unwrap();
         let folder = folder(&dir);
         // A killed process has left this file.

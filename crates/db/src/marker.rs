@@ -132,12 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_one_is_read() {
+    fn valid_marker_is_read_back() {
         assert_eq!(read(&marker()), Ok(marker()));
     }
 
     #[test]
-    fn values_that_cannot_be_are_told() {
+    fn impossible_marker_values_are_rejected() {
         type Change = fn(&mut Marker);
         let changes: [(&str, Change); 10] = [
             ("block_bytes is 0", |m| m.block_bytes = 0),
@@ -166,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_is_sound(
+        fn every_accepted_marker_is_valid(
             bytes in prop::collection::vec(any::<u8>(), 0..200),
             block_bytes: u64,
             identity in ".{0,40}",

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_published_generator() {
+    fn generator_matches_minstd_rand() {
         // The value after 10,000 steps from 1, with which the C++ standard specifies std::minstd_rand.
         let mut draws = SubscriptStream::from_state(1);
         for _ in 0..10_000 {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_even_and_differ_by_worker() {
+    fn draws_are_uniform_and_differ_by_worker() {
         let mut counts = [0u32; 100];
         let mut draws = SubscriptStream::new(7, 1);
         for _ in 0..100_000 {

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_and_shown() {
+    fn urls_are_parsed_and_displayed() {
         let url: DbUrl = "sqlite:/data/x?synchronous=full&checkpoint=1s".parse().unwrap();
         assert_eq!((url.backend.as_str(), url.place.as_str()), ("sqlite", "/data/x"));
         assert_eq!(url.settings["checkpoint"], "1s");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_refused_and_not_repeated() {
+    fn urls_with_passwords_are_rejected_without_printing_them() {
         for text in [
             "postgres://me:secret@host/x",
             "postgres://me:secret?or@host/x",
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_may_be_a_password_is_repeated() {
+    fn possible_passwords_are_never_printed_in_url_errors() {
         for text in [
             // The host is missing, or another character separates user name and password.
             "postgres://me:secret/x",
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_finds_it_again() {
+    fn typed_form_of_a_url_parses_to_the_same_database() {
         let url: DbUrl = "sqlite:/my data?checkpoint=1s&cache=1m".parse().unwrap();
         assert_eq!(url.typed(), "'sqlite:/my data?cache=1m&checkpoint=1s'");
         let url: DbUrl = "sqlite:/data".parse().unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_told() {
+    fn invalid_urls_and_names_are_rejected() {
         for text in ["/dev/sdx", "sqlite:", "sqlite:/x?synchronous", "sqlite:/x?a=1&A=2"] {
             assert!(text.parse::<DbUrl>().is_err(), "{text}");
         }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_as_other_languages_write_them() {
+    fn values_match_those_written_by_other_languages() {
         let stamp = Stamp { global: 3, subscript: 123_456, worker: 3, sequence: 42 };
         // 3×1000003 + 42×7919 + 123456×104729 mod 999999937 + 3×611953, mod 999999937.
         assert_eq!(stamp.check(), 934_592_646);
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_as_they_are_described(
+        fn values_match_the_documented_format(
             global: u32, subscript: u64, worker: u32, sequence: u64, shift in 0u32..64,
             bytes in LEAST_BYTES..2 * MOST_BYTES,
         ) {
@@ -172,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn written_values_are_read_back(
             global in 1u32..100_000, subscript in 1u64..1_000_000_000_000, worker in 0u32..100_000,
             sequence in 0u64..1_000_000_000_000, bytes in LEAST_BYTES..MOST_BYTES,
         ) {
@@ -183,7 +183,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_changed_or_elsewhere_is_told(
+        fn changed_or_misplaced_values_are_detected(
             subscript in 1u64..1_000_000, sequence in 1u64..1_000_000, at in 0usize..100, by in 1u8..20,
         ) {
             let stamp = Stamp { global: 2, subscript, worker: 2, sequence };

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_load() {
+    fn default_load_is_written_as_job_file() {
         let file = of(Load { iodepth: 16, ..Load::default() });
         let wanted = "\
 # randread 4 KiB depth 16
@@ -323,7 +323,7 @@ size=1g
     }
 
     #[test]
-    fn sequential_clones_have_a_stretch_each() {
+    fn sequential_clones_get_separate_ranges() {
         let load = Load { rw: Pattern::Write, numjobs: 4, ..Load::default() };
         let text = of(load).text;
         for line in ["size=256m", "offset_increment=256m", "offset=1m", "refill_buffers=1"] {
@@ -344,7 +344,7 @@ size=1g
     }
 
     #[test]
-    fn engines_that_block_take_clones() {
+    fn queue_depth_becomes_numjobs_for_synchronous_engines() {
         let load = Load { engine: EngineKind::Psync, iodepth: 8, numjobs: 2, ..Load::default() };
         let file = of(load.clone());
         assert!(file.text.contains("\niodepth=1\nnumjobs=16\n"), "{}", file.text);
@@ -355,7 +355,7 @@ size=1g
     }
 
     #[test]
-    fn what_fio_lacks_is_named() {
+    fn settings_without_fio_equivalent_are_listed() {
         let arrivals = |rate_iops| Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
         let cases = [
             (Load { dependent: true, ..Load::default() }, "dependent: "),
@@ -390,7 +390,7 @@ size=1g
     }
 
     #[test]
-    fn each_job_names_its_own_parts() {
+    fn each_job_lists_only_its_own_files() {
         let load = Load { rw: Pattern::Read, numjobs: 2, ..Load::default() };
         let jobs = vec![Job { name: String::new(), load }; 2];
         let step = Step { label: "own".to_owned(), jobs, ramp_ns: 0, runtime_ns: 1_000_000_000 };
@@ -414,7 +414,7 @@ size=1g
     }
 
     #[test]
-    fn several_jobs_and_several_files() {
+    fn job_file_supports_multiple_jobs_and_files() {
         let job = |rw| Job { name: "a name".to_owned(), load: Load { rw, ..Load::default() } };
         let step = Step {
             label: "some\njobs".to_owned(),
@@ -441,7 +441,7 @@ size=1g
     }
 
     #[test]
-    fn targets_fio_cannot_reach_are_refused() {
+    fn targets_unusable_by_fio_are_rejected() {
         let step = Step::single(Load::default(), 0, 1);
         assert_eq!(job_file(&step, &[]), Err(JobOutError::Simulated));
         for path in ["/a\nb", "/a#1", "/a;b", "/${HOME}/x", "/a ", "/\u{fffd}"] {

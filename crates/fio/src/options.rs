@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn block_sizes_of_every_form() {
+    fn block_sizes_are_written_in_every_form() {
         let of = |block: BlockSizes| block.as_option();
         assert_eq!(of(BlockSizes::fixed(4096)), ("bs", "4k".to_owned()));
         assert_eq!(of(BlockSizes::parse_bs("4k,1m").unwrap()), ("bs", "4k,1m".to_owned()));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_counts_are_those_of_a_clone() {
+    fn rates_and_io_counts_are_written_per_clone() {
         let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Poisson });
         let load = Load { rw: Pattern::RandRw, read_percent: 70, arrivals, ..Load::default() };
         assert_eq!(value(&load, 2, "rate_iops").unwrap(), "350,150");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_left_out_and_what_readers_look_for_is_not() {
+    fn defaults_are_omitted_except_key_options() {
         let load = Load::default();
         for name in ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"] {
             assert!(value(&load, 1, name).is_some(), "{name}");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modifier_stands_behind_the_pattern() {
+    fn pattern_modifier_is_appended_to_rw() {
         let of = |rw: &str, sequencer: &str| {
             let typed: Rw = rw.parse().unwrap();
             let modifier = typed.modifier(sequencer.parse().unwrap());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn times_keep_what_they_are() {
+    fn durations_are_written_in_largest_exact_unit() {
         assert_eq!(time_word(10_000_000_000), "10");
         assert_eq!(time_word(1_500_000_000), "1500ms");
         assert_eq!(time_word(1_500), "2us");
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sizes_read_back(bytes in 0u64..1 << 50, shift in 0u32..12) {
+        fn written_sizes_parse_back_unchanged(bytes in 0u64..1 << 50, shift in 0u32..12) {
             let bytes = bytes << shift;
             prop_assert_eq!(parse_size_bytes(&size_word(bytes)), Ok(bytes));
         }

@@ -34,8 +34,8 @@ fn fio_names() -> Option<BTreeSet<String>> {
 }
 
 #[test]
-fn the_table_has_every_option_of_fio() {
-    const TEST: &str = "the_table_has_every_option_of_fio";
+fn option_table_covers_every_fio_option() {
+    const TEST: &str = "option_table_covers_every_fio_option";
     let Some(names) = fio_names() else { return skip(TEST, "fio is not installed") };
     assert!(names.len() > 150, "{names:?}");
     let unknown: Vec<&String> =
@@ -44,8 +44,8 @@ fn the_table_has_every_option_of_fio() {
 }
 
 #[test]
-fn aliases_are_those_of_fio() {
-    const TEST: &str = "aliases_are_those_of_fio";
+fn option_aliases_match_fio() {
+    const TEST: &str = "option_aliases_match_fio";
     if fio_names().is_none() {
         return skip(TEST, "fio is not installed");
     }
@@ -75,8 +75,8 @@ fn is_listed(fault: &Fault) -> bool {
 }
 
 #[test]
-fn fios_examples_run_or_are_refused_by_name() {
-    const TEST: &str = "fios_examples_run_or_are_refused_by_name";
+fn fio_examples_are_planned_or_rejected_by_option_name() {
+    const TEST: &str = "fio_examples_are_planned_or_rejected_by_option_name";
     let Ok(entries) = std::fs::read_dir(EXAMPLES) else {
         return skip(TEST, &format!("{EXAMPLES} is not there (package fio-examples)"));
     };
@@ -114,7 +114,7 @@ fn fios_examples_run_or_are_refused_by_name() {
 const OWN: &[&str] = &["dependent"];
 
 #[test]
-fn options_of_a_load_are_those_of_fio() {
+fn load_options_match_fio_options() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     let page = std::fs::read_to_string(page).unwrap();
     for row in ROWS {

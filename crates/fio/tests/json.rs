@@ -171,7 +171,7 @@ fn shape_of(value: &Value) -> BTreeMap<String, &'static str> {
 }
 
 #[test]
-fn keys_and_types_are_those_of_fio() {
+fn json_keys_and_types_match_fio() {
     let fio: Value = serde_json::from_str(FIO).unwrap();
     let mut ours = written(&run(load().into(), vec![step()]), Detail::Bins);
     let origin = ours.as_object_mut().unwrap().remove("iogauge").unwrap();
@@ -181,7 +181,7 @@ fn keys_and_types_are_those_of_fio() {
 }
 
 #[test]
-fn the_order_is_that_of_fio() {
+fn json_key_order_matches_fio() {
     let run = run(load().into(), vec![step()]);
     let ours = serde_json::to_string_pretty(&fio_document(&run, Detail::Bins).unwrap()).unwrap();
     let keys = |text: &str| {
@@ -211,7 +211,7 @@ fn the_order_is_that_of_fio() {
 }
 
 #[test]
-fn figures_stand_where_fio_has_them() {
+fn json_values_are_in_the_same_fields_as_fio() {
     let document = written(&run(load().into(), vec![step()]), Detail::Bins);
     assert_eq!(document["fio version"], "fio-3.33-iogauge-0.1.0");
     assert_eq!(document["timestamp"], 1_795_256_130);
@@ -256,7 +256,7 @@ fn figures_stand_where_fio_has_them() {
 }
 
 #[test]
-fn errors_and_response_times_are_told() {
+fn errors_and_response_times_are_written_to_json() {
     let mut failed = step();
     let response = direction(1000, 5_000_000);
     if let Some(read) = &mut failed.read {
@@ -292,7 +292,7 @@ fn of_jobs(loads: &[Load]) -> (Vec<Job>, StepResult) {
 }
 
 #[test]
-fn jobs_and_steps_have_entries_and_groups() {
+fn each_job_has_an_entry_and_each_step_a_group() {
     let (read, write) = (
         Load::default(),
         Load { rw: Pattern::Write, block: BlockSizes::fixed(1 << 20), ..Load::default() },
@@ -322,7 +322,7 @@ fn jobs_and_steps_have_entries_and_groups() {
 }
 
 #[test]
-fn runs_without_their_loads_or_start_have_none() {
+fn runs_without_loads_or_start_time_are_rejected() {
     let (jobs, two) = of_jobs(&[load(), load()]);
     for (load, steps) in [
         (json!({}), vec![step()]),

@@ -131,7 +131,7 @@ fn through_fio() -> String {
 }
 
 #[test]
-fn the_page_has_every_option_as_the_tables_have_it() {
+fn documentation_lists_match_option_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let mut made = page.clone();

@@ -88,7 +88,7 @@ fn figures(mut results: Vec<FioResult>) -> Vec<FioResult> {
 }
 
 #[test]
-fn every_output_of_2_0_7_is_one_result_as_its_name_says() {
+fn fio_2_0_7_outputs_match_their_file_names() {
     let outputs = outputs("2.0.7");
     assert_eq!(outputs.len(), 22);
     for (name, text) in outputs {
@@ -119,7 +119,7 @@ fn every_output_of_2_0_7_is_one_result_as_its_name_says() {
 }
 
 #[test]
-fn groups_of_3_33_in_text() {
+fn fio_3_33_text_groups_are_read() {
     let results = read(&file("3.33", "mix.out"));
     let [random, write, mixed] = &results[..] else { panic!("{results:?}") };
     assert_eq!((random.rw.as_str(), random.users, random.iodepth), ("randread", Some(2), Some(16)));
@@ -149,7 +149,7 @@ fn groups_of_3_33_in_text() {
 }
 
 #[test]
-fn groups_of_3_33_in_json_plus() {
+fn fio_3_33_json_plus_groups_are_read() {
     let results = read(&file("3.33", "mix.json"));
     let [random, write, mixed] = &results[..] else { panic!("{results:?}") };
     assert_eq!((random.rw.as_str(), random.users, random.iodepth), ("randread", Some(2), Some(16)));
@@ -172,7 +172,7 @@ fn groups_of_3_33_in_json_plus() {
 }
 
 #[test]
-fn noise_several_documents_and_both_formats_in_one_file() {
+fn mixed_formats_and_noise_in_one_file_are_read() {
     let json = file("3.33", "mix.json");
     let text = file("3.33", "mix.out");
     let noisy = [
@@ -195,7 +195,7 @@ fn noise_several_documents_and_both_formats_in_one_file() {
 }
 
 #[test]
-fn lines_are_told_where_they_are() {
+fn results_report_their_line_number() {
     let text = file("3.33", "mix.out");
     let lines = String::from_utf8(text.clone()).unwrap();
     let doubled = [&b"\n\n"[..], &text, &text].concat();
@@ -213,7 +213,7 @@ fn lines_are_told_where_they_are() {
 }
 
 #[test]
-fn a_document_cut_off_keeps_its_jobs_and_those_behind_it() {
+fn truncated_document_keeps_complete_and_later_jobs() {
     let json = file("3.33", "mix.json");
     let third = json.windows(7).position(|w| w == b"\"mixed\"").unwrap();
     let in_the_middle = b"\"runtime\" : 30";
@@ -230,7 +230,7 @@ fn a_document_cut_off_keeps_its_jobs_and_those_behind_it() {
 }
 
 #[test]
-fn other_ends_of_lines_and_indentation() {
+fn crlf_and_indentation_are_accepted() {
     let text = String::from_utf8(file("3.33", "mix.out")).unwrap();
     let expected = figures(read(text.as_bytes()));
     let windows = text.replace('\n', "\r\n");
@@ -250,7 +250,7 @@ fn other_ends_of_lines_and_indentation() {
 /// Lines of noise that are longer than any of fio are read in pieces, with the same result whether they are in memory
 /// or come in small reads.
 #[test]
-fn a_line_without_end_is_noise() {
+fn overlong_line_is_ignored_as_noise() {
     let text = file("3.33", "mix.out");
     let noise = [&b"x".repeat(5 << 19)[..], b"\xff\n"].concat();
     let noisy = [&noise[..], &text, &noise, &text].concat();
@@ -263,7 +263,7 @@ fn a_line_without_end_is_noise() {
 }
 
 #[test]
-fn a_file_without_results_is_a_problem() {
+fn file_without_results_is_reported_as_problem() {
     for text in [&b""[..], b"hello\nworld", b"{}", b"{\"a\": 1}\n", b"\xff\xfe\0"] {
         let (results, problems) = read_in(text, 16);
         assert!(results.is_empty());
@@ -307,7 +307,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_panics_and_chunks_do_not_matter(text in spoiled(), chunk in 1usize..64) {
+    fn corrupted_output_reads_equally_at_any_chunk_size(text in spoiled(), chunk in 1usize..64) {
         let whole = read_in(&text, 1 << 20);
         prop_assert_eq!(&whole, &read_in(&text, chunk));
         prop_assert!(!whole.0.is_empty() || !whole.1.is_empty());
@@ -315,7 +315,7 @@ proptest! {
     }
 
     #[test]
-    fn where_reads_end_does_not_matter(
+    fn results_do_not_depend_on_read_boundaries(
         text in spoiled(),
         windows in any::<bool>(),
         lengths in prop::collection::vec(1usize..200, 1..20),
@@ -336,12 +336,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_do(text in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_accepted(text in prop::collection::vec(any::<u8>(), 0..300)) {
         read_in(&text, 64).0.iter().for_each(kept);
     }
 
     #[test]
-    fn any_lines_of_fio_do(
+    fn arbitrary_sequences_of_fio_lines_are_accepted(
         lines in prop::collection::vec(prop::sample::select(vec![
             "a: (groupid=0, jobs=1): err= 0: pid=1", "a: (g=0): rw=read, bs=4K-4K, ioengine=x",
             "read : io=1MB, bw=9999999999999999999TB/s, iops=1 , runt=99999999999999999999msec",
@@ -360,7 +360,7 @@ proptest! {
 /// build.
 #[test]
 #[ignore = "it measures"]
-fn throughput() {
+fn print_reader_throughput() {
     for (folder, name) in
         [("2.0.7", "read_u08_kb1024.out"), ("3.33", "mix.out"), ("3.33", "mix.json")]
     {

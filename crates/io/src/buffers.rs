@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_stand_behind_random_data_in_each_chunk() {
+    fn each_chunk_is_random_data_followed_by_zeros() {
         for (compress_chunk_bytes, chunks) in [(512, 8), (0, 1), (1 << 20, 1), (3000, 2)] {
             let content = Content { compress_percent: 75, compress_chunk_bytes, dedupe_percent: 0 };
             let mut pool = BufferPool::new(2, 4096, 7).unwrap().with_content(content);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_writes_repeat() {
+    fn dedupe_percent_sets_share_of_repeated_writes() {
         for (dedupe_percent, low, high) in [(0, 1000, 1000), (30, 640, 760), (100, 1, 1)] {
             let content = Content { compress_percent: 10, dedupe_percent, ..Content::default() };
             let mut pool = BufferPool::new(4, 4096, 7).unwrap().with_content(content);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_never_written() {
+    fn read_data_is_never_written_back() {
         for len in [4096, 256 << 10] {
             let mut pool = BufferPool::new(1, len as u64, 7).unwrap();
             pool.renew(0, len);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_aligned_and_apart() {
+    fn buffers_are_aligned_and_do_not_overlap() {
         let pool = BufferPool::new(9, 5000, 1).unwrap();
         assert_eq!(pool.stride_bytes(), 8192);
         for slot in 0..9 {
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn same_seed_same_data() {
+    fn same_seed_generates_same_data() {
         let data = |seed| {
             let mut pool = BufferPool::new(1, 4096, seed).unwrap();
             pool.renew(0, 4096);

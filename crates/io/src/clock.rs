@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_pace_with_the_kernel() {
+    fn clock_matches_kernel_monotonic_clock() {
         let clock = Clock::get();
         let (ours, theirs) = (clock.now_ns(), monotonic_ns());
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn never_runs_backwards() {
+    fn clock_is_monotonic() {
         let clock = Clock::get();
         let mut last = clock.now_ns();
         for _ in 0..100_000 {

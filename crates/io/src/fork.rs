@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_of_several_threads_is_not_copied() {
+    fn fork_is_refused_in_multithreaded_process() {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(std::thread::park);
             let error = fork().expect_err("this process has two threads at least");

@@ -48,8 +48,8 @@ fn physical_of_8_mib(
 }
 
 #[test]
-fn a_loop_device_in_memory_counts_exactly_what_was_written() {
-    let test = "a_loop_device_in_memory_counts_exactly_what_was_written";
+fn loop_device_on_tmpfs_counts_exact_written_bytes() {
+    let test = "loop_device_on_tmpfs_counts_exact_written_bytes";
     let disk = or_skip!(test, Loop::new_in(Path::new("/dev/shm"), SIZE_BYTES));
     let tree = DeviceTree::under(&disk.path).unwrap();
     assert_eq!(tree.leaves(), [disk.name()], "memory has no devices: the loop device is the leaf");
@@ -71,8 +71,8 @@ fn a_loop_device_in_memory_counts_exactly_what_was_written() {
 }
 
 #[test]
-fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
-    let test = "a_loop_device_on_a_disk_is_counted_on_the_disk";
+fn loop_device_on_disk_is_counted_on_the_disk() {
+    let test = "loop_device_on_disk_is_counted_on_the_disk";
     let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let under_here = DeviceTree::under(here).unwrap();
     if !under_here.is_counted() {
@@ -90,8 +90,8 @@ fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
 }
 
 #[test]
-fn a_partition_of_a_loop_device_lies_on_it() {
-    let test = "a_partition_of_a_loop_device_lies_on_it";
+fn loop_partition_resolves_to_its_loop_device() {
+    let test = "loop_partition_resolves_to_its_loop_device";
     let mut disk = or_skip!(test, Loop::new_in(Path::new("/dev/shm"), SIZE_BYTES));
     let partition = or_skip!(test, disk.add_partition(2048, 32768));
     let tree = DeviceTree::under(&partition).unwrap();
@@ -107,7 +107,7 @@ fn a_partition_of_a_loop_device_lies_on_it() {
 }
 
 #[test]
-fn a_device_without_counters_is_named() {
+fn device_without_counters_is_reported_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let device = dir.path().join("sys/devices/sdnowhere");
     let links = dir.path().join("sys/dev/block");

@@ -59,7 +59,7 @@ fn a_foreign_file_is_neither_opened_nor_removed() {
 }
 
 #[test]
-fn a_file_that_takes_the_place_of_a_log_outlives_the_last_close() {
+fn file_replacing_the_wal_is_not_deleted_on_last_close() {
     assert!(judge_by(rule_of));
     for suffix in ["-wal", "-shm"] {
         let dir = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn a_file_that_takes_the_place_of_a_log_outlives_the_last_close() {
 }
 
 #[test]
-fn what_is_right_is_used_as_ever() {
+fn valid_database_works_normally_and_is_cleaned_up() {
     assert!(judge_by(rule_of));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(NAME);

@@ -59,7 +59,7 @@ fn is_near(got: f64, wanted: f64, share: f64) -> bool {
 }
 
 #[test]
-fn a_device_of_known_speed_is_measured_right() {
+fn throttled_device_is_measured_at_its_iops_limit() {
     let device = or_skip!("a_device_of_known_speed", Loop::new(64 * MIB));
     let limit = Throttle::this_process(&device.path, IOPS);
     let _limit = or_skip!("a_device_of_known_speed", limit);

@@ -18,8 +18,9 @@ fn keep_one(path: &Path) {
 }
 
 #[test]
-fn a_full_disk_is_named_and_what_was_kept_stays() {
-    let disk = or_skip!("a_full_disk_is_named_and_what_was_kept_stays", Mount::tmpfs(1 << 20));
+fn disk_full_error_is_reported_and_stored_steps_remain() {
+    let disk =
+        or_skip!("disk_full_error_is_reported_and_stored_steps_remain", Mount::tmpfs(1 << 20));
     let path = disk.point.join("history.db");
     keep_one(&path);
     let other = disk.point.join("other");
@@ -54,9 +55,8 @@ fn a_full_disk_is_named_and_what_was_kept_stays() {
 }
 
 #[test]
-fn a_disk_full_from_the_start_is_named_before_measuring() {
-    let disk =
-        or_skip!("a_disk_full_from_the_start_is_named_before_measuring", Mount::tmpfs(1 << 20));
+fn full_disk_is_reported_before_measuring() {
+    let disk = or_skip!("full_disk_is_reported_before_measuring", Mount::tmpfs(1 << 20));
     let path = disk.point.join("history.db");
     keep_one(&path);
     let _ = fs::write(disk.point.join("filler"), vec![0u8; 1 << 20]);
@@ -71,8 +71,8 @@ fn a_disk_full_from_the_start_is_named_before_measuring() {
 }
 
 #[test]
-fn a_read_only_history_reads_and_says_why_it_cannot_be_written() {
-    let test = "a_read_only_history_reads_and_says_why_it_cannot_be_written";
+fn read_only_history_is_readable_and_write_error_has_reason() {
+    let test = "read_only_history_is_readable_and_write_error_has_reason";
     let disk = or_skip!(test, Mount::tmpfs(1 << 20));
     let path = disk.point.join("history %3f.db");
     keep_one(&path);

@@ -107,7 +107,7 @@ fn check_promises(history: &History, promises: &[String]) {
 }
 
 #[test]
-fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
+fn kill_at_any_time_loses_at_most_the_current_step() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("history.db");
     let mut promised = 0;
@@ -141,7 +141,7 @@ fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
 }
 
 #[test]
-fn several_processes_write_at_once() {
+fn several_processes_write_history_concurrently() {
     const WRITERS: usize = 4;
     const RUNS: usize = 15;
     let directory = TempDir::new().unwrap();
@@ -160,7 +160,7 @@ fn several_processes_write_at_once() {
 }
 
 #[test]
-fn a_run_under_way_is_stopped_and_shows_as_crashed_when_it_did_not_finish() {
+fn running_run_can_be_stopped_and_unfinished_run_is_crashed() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("history.db");
     let history = History::open(&path).unwrap();

@@ -42,7 +42,7 @@ fn reference(text: &str) -> RunRef {
 }
 
 #[test]
-fn a_run_comes_back_as_it_was_kept() {
+fn stored_run_is_read_back_unchanged() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     history.check_writable().unwrap();
@@ -63,7 +63,7 @@ fn a_run_comes_back_as_it_was_kept() {
 }
 
 #[test]
-fn lists_by_filter_the_last_added_first() {
+fn list_applies_filter_and_shows_newest_first() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     keep(&history, "run", "/data/a", 1, Ending::Done);
@@ -86,7 +86,7 @@ fn lists_by_filter_the_last_added_first() {
 }
 
 #[test]
-fn a_step_of_the_same_index_is_replaced() {
+fn step_with_same_index_is_replaced() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     let mut writer = history.begin(&run("find", "/data")).unwrap();
@@ -98,7 +98,7 @@ fn a_step_of_the_same_index_is_replaced() {
 }
 
 #[test]
-fn runs_under_way_are_removed_by_force_alone_and_notice_it() {
+fn running_runs_are_removed_only_by_force_and_detect_it() {
     let (_guard, path) = place();
     let mut history = History::open(&path).unwrap();
     keep(&history, "run", "/old", 2, Ending::Done);
@@ -130,7 +130,7 @@ fn direction(iops: f64) -> Value {
 }
 
 #[test]
-fn exports_a_line_for_every_step() {
+fn export_writes_one_line_per_step() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     let mut writer = history.begin(&run("run", "/data,\"odd\"")).unwrap();
@@ -177,7 +177,7 @@ fn exports_a_line_for_every_step() {
 }
 
 #[test]
-fn a_writer_that_fails_ends_the_export_with_its_reason() {
+fn failing_writer_aborts_export_with_an_error() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     keep(&history, "run", "/data", 1, Ending::Done);
@@ -197,7 +197,7 @@ fn message_of_opening(path: &Path) -> String {
 }
 
 #[test]
-fn workers_of_databases_are_rows() {
+fn export_writes_one_row_per_database_worker() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     let mut writer = history.begin(&run("db-run", "sqlite:d RAN")).unwrap();
@@ -227,7 +227,7 @@ fn workers_of_databases_are_rows() {
 }
 
 #[test]
-fn a_later_schema_is_refused_by_both_versions() {
+fn newer_schema_version_is_rejected_with_both_versions() {
     let (_guard, path) = place();
     keep(&History::open(&path).unwrap(), "run", "/data", 1, Ending::Done);
     let connection = Connection::open(&path).unwrap();
@@ -239,7 +239,7 @@ fn a_later_schema_is_refused_by_both_versions() {
 }
 
 #[test]
-fn other_files_are_refused_and_left_alone() {
+fn foreign_files_are_rejected_and_left_unchanged() {
     let (_guard, path) = place();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     for content in [b"short".to_vec(), vec![b'x'; 5000]] {
@@ -261,7 +261,7 @@ fn other_files_are_refused_and_left_alone() {
 }
 
 #[test]
-fn damage_is_named() {
+fn database_corruption_is_reported() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     keep(&history, "run", "/data", 50, Ending::Done);
@@ -284,7 +284,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn many_runs_of_one_second_have_names_of_their_own() {
+fn runs_started_in_the_same_second_have_unique_ids() {
     let (_guard, path) = place();
     let history = History::open(&path).unwrap();
     let same = NewRun { started: UtcTime::from_unix_ns(0), ..run("run", "/data") };

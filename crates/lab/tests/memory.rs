@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 const MOST_BYTES: u64 = 64 << 20;
 
 #[test]
-fn an_hour_is_measured_in_bounded_memory() {
+fn hour_long_run_uses_bounded_memory() {
     let rig = Rig::open("sim:service=50ms", iogauge_io::targets::Intent::default()).unwrap();
     let load = Load {
         rw: Pattern::RandRw,

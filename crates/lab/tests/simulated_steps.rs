@@ -26,7 +26,7 @@ fn run(rig: &Rig, rw: Pattern, iodepth: u32) -> StepResult {
 }
 
 #[test]
-fn a_step_finds_the_device_as_the_one_before_left_it() {
+fn simulated_device_state_persists_between_steps() {
     let rig = rig();
     let iops = |step: &StepResult| step.write.as_ref().unwrap().iops.mean;
     let first = run(&rig, Pattern::RandWrite, 8);
@@ -54,7 +54,7 @@ fn paused_run(pause: &str, load: Load) -> Measured {
 }
 
 #[test]
-fn pauses_of_iogauge_are_in_no_figure() {
+fn client_pauses_are_excluded_from_results() {
     let open = Arrivals { rate_iops: 20_000.0, process: ArrivalProcess::Linear };
     for arrivals in [None, Some(open)] {
         let measured = paused_run(",pause=every:3s,for:2s", Load { arrivals, ..Load::default() });
@@ -76,7 +76,7 @@ fn pauses_of_iogauge_are_in_no_figure() {
 }
 
 #[test]
-fn ios_that_outlast_a_pause_are_left_out_too() {
+fn ios_in_flight_during_a_pause_are_excluded() {
     // An I/O takes as long as ten windows, so those in flight complete long after the pause.
     let rig =
         Rig::open("sim:service=1s,dist=const,pause=every:3500ms,for:300ms", Intent::default());
@@ -92,14 +92,14 @@ fn ios_that_outlast_a_pause_are_left_out_too() {
 }
 
 #[test]
-fn a_run_that_is_paused_again_and_again_ends() {
+fn repeatedly_paused_run_terminates() {
     let measured = paused_run(",pause=every:1ms,for:1ms", Load::default());
     assert!(measured.pauses.paused.times > 1000);
     assert!(measured.pauses.left_out_ns < 60 * SECOND, "{:?}", measured.pauses);
 }
 
 #[test]
-fn the_same_steps_give_the_same_results_and_another_rig_a_new_device() {
+fn same_steps_on_a_new_rig_reproduce_the_results() {
     let steps = || {
         let rig = rig();
         let loads = [(Pattern::RandWrite, 8), (Pattern::RandRw, 4), (Pattern::RandWrite, 8)];

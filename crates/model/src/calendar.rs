@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_days() {
+    fn civil_dates_match_known_unix_seconds() {
         let at = |year, month, day| Civil { year, month, day, hour: 0, minute: 0, second: 0 };
         for (civil, seconds) in [
             (at(1970, 1, 1), 0),
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_ways_agree(seconds in -62_135_596_800i64..253_402_300_800) {
+        fn civil_date_conversion_round_trips(seconds in -62_135_596_800i64..253_402_300_800) {
             prop_assert_eq!(Civil::of_unix_seconds(seconds).unix_seconds(), seconds);
         }
     }

@@ -82,7 +82,7 @@ mod tests {
     use crate::limit::tightest;
 
     #[test]
-    fn every_guide_is_whole_and_found_by_its_name() {
+    fn every_guide_is_complete_and_found_by_name() {
         for guide in GUIDES {
             assert_eq!(find(guide.name), Ok(guide));
             assert_eq!(find(&guide.name.to_uppercase()), Ok(guide));
@@ -103,13 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn flash_is_two_milliseconds_and_never_five() {
+    fn flash_guide_limits_mean_to_2_ms_and_max_to_5_ms() {
         let flash = find("flash").unwrap();
         assert_eq!(flash.to_string(), "flash (mean <= 2 ms, max <= 5 ms)");
     }
 
     #[test]
-    fn a_wrong_name_names_them_all_in_one_line() {
+    fn unknown_guide_error_lists_all_guides_in_one_line() {
         for name in ["list", "", "flush"] {
             let message = find(name).unwrap_err().to_string();
             assert!(!message.contains('\n'), "{message}");

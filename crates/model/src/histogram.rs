@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_forms_that_cannot_be_are_refused() {
+    fn inconsistent_stored_histogram_is_rejected() {
         let stored = |overflow: u64, min_ns: u64, counts: &str| {
             format!(
                 r#"{{"precision_bits":7,"overflow":{overflow},"sum_ns":1,"min_ns":{min_ns},"max_ns":9,"counts":{counts}}}"#
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_tile_the_range() {
+    fn buckets_cover_the_range_without_gaps() {
         let mut next = 0;
         for index in 0..BUCKETS {
             assert_eq!(bucket_low(index), next);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_is_zero() {
+    fn empty_histogram_returns_zeros() {
         let histogram = Histogram::new();
         assert_eq!(histogram.min_ns(), 0);
         assert_eq!(histogram.max_ns(), 0);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_comes_with_the_first_count() {
+    fn buckets_are_allocated_on_first_record() {
         let mut histogram = Histogram::empty();
         assert_eq!(histogram, Histogram::new());
         assert_eq!((histogram.count_at_or_below(u64::MAX), histogram.buckets().count()), (0, 0));
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn fio_layout_by_its_formula() {
+    fn fio_bucket_layout_matches_its_formula() {
         assert_eq!(fio_bucket_of(127), 127);
         assert_eq!(fio_bucket_of(128), 128);
         assert_eq!(fio_bucket_of(130), 129);
@@ -465,13 +465,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn error_is_at_most_one_in_256(value in 1u64..(1 << RANGE_BITS)) {
+        fn bucket_midpoint_error_is_at_most_1_in_256(value in 1u64..(1 << RANGE_BITS)) {
             let mid = bucket_mid(bucket_of(value).unwrap());
             prop_assert!(mid.abs_diff(value) as f64 <= value as f64 / 256.0);
         }
 
         #[test]
-        fn merging_is_adding(a in prop::collection::vec(0u64..1 << 42, 0..200),
+        fn merging_equals_recording_all_values(a in prop::collection::vec(0u64..1 << 42, 0..200),
                              b in prop::collection::vec(0u64..1 << 42, 0..200)) {
             let mut merged = of(&a);
             merged.merge(&of(&b));
@@ -483,7 +483,7 @@ mod tests {
         }
 
         #[test]
-        fn extremes_and_sum_are_exact(values in prop::collection::vec(0u64..1 << 45, 1..300)) {
+        fn min_max_and_sum_are_exact(values in prop::collection::vec(0u64..1 << 45, 1..300)) {
             let histogram = of(&values);
             prop_assert_eq!(histogram.min_ns(), *values.iter().min().unwrap());
             prop_assert_eq!(histogram.max_ns(), *values.iter().max().unwrap());
@@ -491,7 +491,7 @@ mod tests {
         }
 
         #[test]
-        fn percentiles_agree_with_sorting(mut values in prop::collection::vec(1u64..1 << 36, 1..400),
+        fn percentiles_agree_with_sorted_values(mut values in prop::collection::vec(1u64..1 << 36, 1..400),
                                           percent in 0.1f64..100.0) {
             let histogram = of(&values);
             values.sort_unstable();
@@ -518,14 +518,14 @@ mod tests {
         }
 
         #[test]
-        fn folds_onto_fio_exactly(values in prop::collection::vec(0u64..1 << 36, 1..300)) {
+        fn folding_to_fio_buckets_is_exact(values in prop::collection::vec(0u64..1 << 36, 1..300)) {
             let mut expected = vec![0; FIO_BUCKETS];
             values.iter().for_each(|v| expected[fio_bucket_of(*v)] += 1);
             prop_assert_eq!(of(&values).fold_to_fio(), expected);
         }
 
         #[test]
-        fn stored_form_round_trips(values in prop::collection::vec(0u64..1 << 45, 0..100)) {
+        fn stored_histogram_round_trips(values in prop::collection::vec(0u64..1 << 45, 0..100)) {
             let histogram = of(&values);
             let text = serde_json::to_string(&histogram).unwrap();
             prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);

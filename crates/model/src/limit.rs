@@ -363,7 +363,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_the_help_shows() {
+    fn limit_examples_from_the_help_parse() {
         let limit: Limit = "mean<=10ms".parse().unwrap();
         assert_eq!(limit, Limit::default());
         let limit: Limit = " p99.9 <= 5ms ".parse().unwrap();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_wrong_first_with_the_right_form() {
+    fn limit_parse_errors_state_first_fault_and_valid_syntax() {
         for (text, what) in [
             ("mean", "has no \"<=\""),
             ("mean<10ms", "has no \"<=\""),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_the_load_lacks_is_told() {
+    fn limit_on_a_direction_without_ios_is_rejected() {
         use crate::load::Pattern;
         let load =
             |rw, read_percent, dependent| Load { rw, read_percent, dependent, ..Load::default() };
@@ -448,14 +448,14 @@ mod tests {
     }
 
     #[test]
-    fn of_limits_on_one_statistic_the_tightest_stays() {
+    fn tightest_limit_per_statistic_is_kept() {
         let typed = ["mean<=5ms", "p99<=9ms", "read:mean<=1ms", "mean<=2ms", "mean<=3ms"];
         let kept = tightest(typed.map(limit));
         assert_eq!(kept, ["mean<=2ms", "p99<=9ms", "read:mean<=1ms"].map(limit));
     }
 
     #[test]
-    fn the_stored_form_of_older_results_reads() {
+    fn limits_of_older_results_are_readable() {
         let stored = serde_json::json!({"metric": "mean", "bound_ns": 10_000_000});
         assert_eq!(serde_json::from_value::<Limit>(stored.clone()).unwrap(), Limit::default());
         assert_eq!(serde_json::to_value(Limit::default()).unwrap(), stored);
@@ -481,14 +481,14 @@ mod tests {
         }
 
         #[test]
-        fn both_forms_round_trip(limit in any_limit()) {
+        fn limit_text_and_json_round_trip(limit in any_limit()) {
             let text = serde_json::to_string(&limit).unwrap();
             prop_assert_eq!(serde_json::from_str::<Limit>(&text).unwrap(), limit);
             prop_assert_eq!(limit.to_string().parse::<Limit>().unwrap(), limit);
         }
 
         #[test]
-        fn the_tightest_hold_exactly_where_all_do(
+        fn tightest_limits_are_equivalent_to_all_limits(
             limits in prop::collection::vec(any_limit(), 1..8), ns in 1u64..1 << 50,
         ) {
             let (mut reads, nothing) = (Histogram::new(), Histogram::new());

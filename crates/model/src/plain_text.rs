@@ -322,14 +322,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_cannot_be_printed_is_escaped() {
+    fn unprintable_characters_are_escaped() {
         assert_eq!(shown("a\u{1b}[31mb\u{202e}c\nd\te"), "a\\u{1b}[31mb\\u{202e}c\nd\te");
         assert_eq!(shown_in_line("a\nb\rc\t\u{85}"), "a\\nb\\rc\\t\\u{85}");
         assert!(matches!(shown_in_line("Größe ≤ 10 µs"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn names_longer_than_any_are_cut() {
+    fn overlong_names_are_shortened() {
         let long = format!("{}ü{}", "a".repeat(4000), "z".repeat(999));
         let (begin, end) = ("a".repeat(48), "z".repeat(16));
         assert_eq!(
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_are_text_and_numbers_stay() {
+    fn csv_formulas_are_escaped_and_numbers_unchanged() {
         for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-"] {
             assert_eq!(csv_cell(formula), format!("'{formula}"));
         }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn json_shows_what_it_holds_and_means_the_same() {
+    fn escaped_json_is_printable_and_equivalent() {
         let text = "a\u{1b}b\u{202e}c\u{9b}d\u{7f}e\u{e0001}\n\u{1f4be}ä";
         let json = serde_json::to_string_pretty(&[text]).unwrap();
         let safe = json_shown(&json);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_whatever_is_wrong_with_them() {
+    fn secrets_are_hidden_even_in_malformed_urls() {
         let none = Secrets::default();
         let cases = [
             ("postgres://u:s3cret@h/db", "postgres://u:***@h/db"),
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_arguments_are_hidden_wherever_they_stand() {
+    fn secrets_from_arguments_are_hidden_everywhere() {
         let arguments =
             ["run", "postgres://u:my pass@h/db", "--password", "other1", "sqlite:p%40ss@"];
         let secrets = Secrets::of(arguments, ["envpass".to_owned()]);
@@ -414,7 +414,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_password_in_a_url_is_nowhere(
+        fn url_password_never_appears_in_output(
             secret in "[a-zA-Z0-9@:/?#% ,;]{4,20}",
             scheme in "(postgres|postgresql|mysql|foo)(://|:|:/|//)",
         ) {
@@ -426,7 +426,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_hidden_and_shown_without_a_panic(text: String, argument: String) {
+        fn hiding_secrets_in_arbitrary_text_never_panics(text: String, argument: String) {
             let hidden = Secrets::of([argument.as_str()], []).hide(&text);
             prop_assert!(!shown_in_line(&hidden).chars().any(is_unprintable));
         }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_of_all_jobs_lengthens_the_step() {
+    fn common_startdelay_extends_the_step() {
         let delayed = |ramp_ns, delay_ns| {
             let load = Load { startdelay_ns: delay_ns, ..Load::default() };
             let step = step(ramp_ns, [load.clone(), load]);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_with_times_of_their_own_lie_within_the_step() {
+    fn step_covers_jobs_with_individual_times() {
         let own = |ramp_ns, runtime_ns| Some(OwnTime { ramp_ns, runtime_ns });
         let loads = [
             Load { startdelay_ns: 7, ..Load::default() },

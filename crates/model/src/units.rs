@@ -272,7 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_follow_fio() {
+    fn sizes_parse_like_fio() {
         for (text, bytes) in [
             ("4096", 4096),
             ("4k", 4096),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_and_rates() {
+    fn durations_counts_and_rates_parse() {
         assert_eq!(parse_duration_ns("10ms"), Ok(10_000_000));
         assert_eq!(parse_duration_ns("250us"), Ok(250_000));
         assert_eq!(parse_duration_ns("30"), Ok(30_000_000_000));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_as_people_read_them() {
+    fn units_are_printed_human_readable() {
         assert_eq!(Bytes(4096).to_string(), "4 KiB");
         assert_eq!(Bytes(5_000_000_000).to_string(), "4.66 GiB");
         assert_eq!(Bandwidth(325_300_000.0).to_string(), "325 MB/s");
@@ -336,7 +336,7 @@ mod tests {
         }
 
         #[test]
-        fn shown_sizes_read_back_close(bytes in 1u64..(1 << 52)) {
+        fn printed_sizes_parse_back_approximately(bytes in 1u64..(1 << 52)) {
             let shown = Bytes(bytes).to_string();
             let back = parse_size_bytes(&shown).unwrap() as f64;
             prop_assert!((back - bytes as f64).abs() <= bytes as f64 * 0.006, "{}", shown);

@@ -20,7 +20,7 @@ fn again<D: DeserializeOwned + Serialize>(document: &Value) -> Value {
 }
 
 #[test]
-fn stored_documents_are_read_and_printed_as_they_were() {
+fn stored_documents_round_trip_unchanged() {
     for (path, document) in stored() {
         let printed = match document["format"].as_str().unwrap() {
             "iogauge.run/1" => again::<RunDocument>(&document),
@@ -39,7 +39,7 @@ fn stored_documents_are_read_and_printed_as_they_were() {
 }
 
 #[test]
-fn no_stored_head_is_of_an_unknown_kind() {
+fn stored_documents_have_known_target_and_load_kinds() {
     let kinds = stored().into_iter().filter_map(|(path, document)| {
         let head: Head = serde_json::from_value(document).ok()?;
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -81,7 +81,7 @@ fn no_stored_head_is_of_an_unknown_kind() {
 }
 
 #[test]
-fn heads_of_other_versions_are_read_as_far_as_they_are_known() {
+fn heads_with_unknown_kinds_are_still_readable() {
     let head: Head = serde_json::from_value(serde_json::json!({
         "format": "iogauge.run/1", "version": "9.9", "run_id": "", "started": "",
         "target": { "kind": "tape", "name": "/dev/st0" },

@@ -85,7 +85,7 @@ fn file_name(format: &str) -> String {
 }
 
 #[test]
-fn schemas_are_those_of_the_types() {
+fn schema_files_match_the_types() {
     for (format, schema) in schemas() {
         let path = docs().join("schemas").join(file_name(&format));
         let text = text(&schema);
@@ -98,7 +98,7 @@ fn schemas_are_those_of_the_types() {
 }
 
 #[test]
-fn every_schema_has_a_section() {
+fn every_schema_has_a_section_in_the_docs() {
     let page = fs::read_to_string(docs().join("json.md")).unwrap();
     for (format, _) in schemas() {
         assert!(page.contains(&format!("## `{format}`")), "{format}");
@@ -107,7 +107,7 @@ fn every_schema_has_a_section() {
 }
 
 #[test]
-fn documents_are_valid() {
+fn stored_documents_validate_against_schemas() {
     let schemas = schemas();
     for (path, document) in stored() {
         let format = document["format"].as_str().unwrap();
@@ -120,7 +120,7 @@ fn documents_are_valid() {
 }
 
 #[test]
-fn a_document_without_its_answer_is_not_valid() {
+fn find_document_without_answer_is_invalid() {
     let (path, mut document) =
         stored().into_iter().find(|(p, _)| p.ends_with("find.json")).unwrap();
     document.as_object_mut().unwrap().remove("answer");

@@ -47,7 +47,7 @@ fn expected(name: &str) -> String {
 const PLAIN: Extra = Extra { buckets: false, percentiles: false };
 
 #[test]
-fn plain_and_percentiles_are_theirs_to_the_byte() {
+fn plain_and_percentile_tables_match_original_scripts() {
     let rows = old();
     assert_eq!(classic::plain(&rows, PLAIN), expected("expected-plain.txt"));
     let percentiles = Extra { percentiles: true, ..PLAIN };
@@ -58,7 +58,7 @@ fn plain_and_percentiles_are_theirs_to_the_byte() {
 const LOSE_2_US: [usize; 2] = [9, 12];
 
 #[test]
-fn shares_are_theirs_and_those_below_2_us() {
+fn shares_match_original_scripts_plus_those_below_2_us() {
     let ours = classic::plain(&old(), Extra { buckets: true, ..PLAIN });
     let theirs = expected("expected-v.txt");
     for (index, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
@@ -85,7 +85,7 @@ fn cells(code: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_frame_of_r_is_theirs_with_the_digits_they_lose() {
+fn r_data_frame_matches_original_with_full_precision() {
     let code = classic::r_frame(&old(), "mybox");
     let (ours, theirs) = (cells(&code), cells(&expected("expected-R.txt")));
     assert_eq!(ours.len(), 22);
@@ -113,7 +113,7 @@ fn the_frame_of_r_is_theirs_with_the_digits_they_lose() {
 }
 
 #[test]
-fn csv_has_the_same_cells_behind_the_system() {
+fn csv_cells_match_r_data_frame_after_system_column() {
     let rows = old();
     let mut table = Vec::new();
     classic::csv(&rows, &mut table).unwrap();
@@ -127,7 +127,7 @@ fn csv_has_the_same_cells_behind_the_system() {
 }
 
 #[test]
-fn both_halves_of_a_mixed_run_have_a_row() {
+fn mixed_run_has_a_read_row_and_a_write_row() {
     let rows = rows_of(&data("3.33").join("mix.out"));
     let table = classic::plain(&rows, Extra { buckets: true, percentiles: true });
     insta::assert_snapshot!("classic_mixed", table);
@@ -139,7 +139,7 @@ fn both_halves_of_a_mixed_run_have_a_row() {
 }
 
 #[test]
-fn json_plus_has_shares_of_each_half() {
+fn fio_json_plus_gives_shares_per_direction() {
     let rows = rows_of(&data("3.33").join("mix.json"));
     insta::assert_snapshot!(
         "classic_json",
@@ -149,7 +149,7 @@ fn json_plus_has_shares_of_each_half() {
 }
 
 #[test]
-fn no_half_is_drawn_with_the_shares_of_both() {
+fn combined_shares_are_not_drawn_for_one_direction() {
     let samples = |name: &str| {
         let mut steps = Vec::new();
         read_results("f", &fs::read(data("3.33").join(name)).unwrap()[..], &mut |found| {
@@ -168,7 +168,7 @@ fn no_half_is_drawn_with_the_shares_of_both() {
 }
 
 #[test]
-fn native_runs_have_rows_too() {
+fn native_runs_are_shown_as_classic_rows() {
     let load = Load {
         rw: Pattern::ReadWrite,
         block: BlockSizes::parse_bs("8k,64k").unwrap(),
@@ -209,7 +209,7 @@ fn native_runs_have_rows_too() {
 }
 
 #[test]
-fn points_of_a_search_are_rows() {
+fn search_points_are_shown_as_classic_rows() {
     let document = find_document(StoppedBy::Limit);
     let rows = rows_of_find(&document, "here");
     assert_eq!(rows.len(), document.search.curve.len());

@@ -42,7 +42,7 @@ fn document(verdict: Agreement, figures: Vec<Comparison>) -> CrosscheckDocument 
 }
 
 #[test]
-fn both_agree() {
+fn crosscheck_with_agreement_is_printed() {
     let figures = vec![
         comparison(Figure::Iops, 81_204.0, 1.004, 0.01),
         comparison(Figure::LatencyNsMean, 394_000.0, 0.996, 0.01),
@@ -53,7 +53,7 @@ fn both_agree() {
 }
 
 #[test]
-fn one_figure_differs_and_one_cannot_be_told() {
+fn crosscheck_with_difference_and_undecided_figure() {
     let figures = vec![
         comparison(Figure::Iops, 2000.0, 4.0, 0.1),
         comparison(Figure::LatencyNsP99, 5_000_000.0, 1.02, 0.3),
@@ -64,14 +64,14 @@ fn one_figure_differs_and_one_cannot_be_told() {
 }
 
 #[test]
-fn nothing_was_measured() {
+fn crosscheck_without_measurements_is_printed() {
     let document = document(Agreement::CannotTell, Vec::new());
     assert_snapshot!(crosscheck_brief(&document), @"nothing to compare was measured");
 }
 
 proptest! {
     #[test]
-    fn crosschecks_fit(width in 60u16..200, target in "\\PC{0,200}", fio in 1f64..1e15,
+    fn crosscheck_report_fits_page_width(width in 60u16..200, target in "\\PC{0,200}", fio in 1f64..1e15,
                        ratio in 0.001f64..1000.0, half in 0f64..1.0) {
         let figures = Figure::ALL.map(|figure| comparison(figure, fio, ratio, half)).to_vec();
         let mut document = document(Agreement::CannotTell, figures);

@@ -10,7 +10,7 @@ use iogauge_report::csv;
 use std::fs::OpenOptions;
 
 #[test]
-fn a_run_has_a_row_for_each_direction() {
+fn run_csv_has_one_row_per_direction() {
     let mut mixed = step("randrw, \"70/30\"", 16);
     let mut write = direction(1_500.0, 2_100_000.0);
     write.response_ns = Some(latency(2_500_000.0));
@@ -29,14 +29,14 @@ fn a_run_has_a_row_for_each_direction() {
 }
 
 #[test]
-fn a_search_has_a_row_for_each_point() {
+fn search_csv_has_one_row_per_point() {
     let mut text = Vec::new();
     csv::find(&find_document(StoppedBy::Limit), &mut text).unwrap();
     assert_snapshot!("csv_find", String::from_utf8(text).unwrap());
 }
 
 #[test]
-fn a_point_of_an_open_loop_tells_its_limit_and_its_service_time() {
+fn open_loop_csv_row_contains_limit_and_service_time() {
     let mut document = find_document(StoppedBy::Limit);
     document.search.curve.truncate(1);
     let value = |limit: &str, value_ns, ci95_ns| LimitValue {
@@ -63,7 +63,7 @@ fn a_point_of_an_open_loop_tells_its_limit_and_its_service_time() {
 }
 
 #[test]
-fn a_full_disk_is_an_error() {
+fn csv_export_to_a_full_disk_returns_an_error() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     assert!(csv::run(&run_document(vec![step("randread", 1)]), &full).is_err());
     assert!(csv::find(&find_document(StoppedBy::Limit), &full).is_err());

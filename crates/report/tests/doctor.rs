@@ -12,14 +12,14 @@ use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
 #[test]
-fn a_file_and_a_device_with_everything_to_be_said() {
+fn doctor_report_of_file_and_device_with_all_findings() {
     let document = doctor_document();
     assert_snapshot!("doctor_120", doctor(&document, Page::plain(120)));
     assert_snapshot!("doctor_60", doctor(&document, Page::plain(60)));
 }
 
 #[test]
-fn a_target_that_nothing_spoils() {
+fn doctor_report_of_a_target_without_problems() {
     let mut document = doctor_document();
     document.target = "sim:nvme".to_owned();
     document.parts.clear();
@@ -31,7 +31,7 @@ fn a_target_that_nothing_spoils() {
 }
 
 #[test]
-fn a_target_that_is_refused() {
+fn doctor_report_of_a_rejected_target() {
     let mut document = doctor_document();
     let mut part = device_part();
     part.path = "/dev/null".to_owned();
@@ -46,7 +46,7 @@ fn a_target_that_is_refused() {
 }
 
 #[test]
-fn colour_follows_the_worst() {
+fn doctor_color_follows_the_most_severe_finding() {
     let shown = |document: &_| doctor(document, Page { width: 100, color: true });
     let mut document = doctor_document();
     assert!(shown(&document).starts_with("\x1b[33m1 reason to doubt"), "{}", shown(&document));
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn it_fits(width in 60u16..200, word in "\\PC{0,200}",
+    fn doctor_report_fits_page_width(width in 60u16..200, word in "\\PC{0,200}",
                cache in "[ -~]{0,60}", number: u64) {
         let mut document = doctor_document();
         document.target = word.clone();

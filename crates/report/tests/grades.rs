@@ -52,7 +52,7 @@ fn write(numjobs: u32, sync: SyncMode) -> Load {
 }
 
 #[test]
-fn native_writes_have_marks_where_each_waits() {
+fn only_synchronous_native_writes_are_graded() {
     let both = |sync| run(run_of_loads(&[4, 16].map(|users| write(users, sync))));
     for sync in [SyncMode::Sync, SyncMode::Dsync] {
         let said = card(&[both(sync)]);
@@ -78,7 +78,7 @@ fn native_writes_have_marks_where_each_waits() {
 }
 
 #[test]
-fn jobs_as_one_wait_where_all_do() {
+fn jobs_count_as_synchronous_only_if_all_are() {
     let said = |second: SyncMode| {
         let jobs = [SyncMode::Sync, second].map(|sync| {
             let load = write(2, sync);
@@ -108,7 +108,7 @@ fn file(name: &str) -> String {
 }
 
 #[test]
-fn text_of_fio_does_not_tell_whether_writes_wait() {
+fn fio_text_output_leaves_write_sync_mode_unknown() {
     let outputs = [4, 16].map(|users| file(&format!("2.0.7/write_u{users:02}_kb0001.out")));
     let steps = outputs.iter().flat_map(|text| imported(text)).collect();
     let said = card(&[run(run_document(steps))]);
@@ -118,7 +118,7 @@ fn text_of_fio_does_not_tell_whether_writes_wait() {
 }
 
 #[test]
-fn json_of_fio_tells_whether_writes_wait() {
+fn fio_json_output_contains_write_sync_mode() {
     let sized = file("3.33/mix.json").replace(r#""bs" : "4k""#, r#""bs" : "1k""#);
     let card_of = |text: &str| card(&[run(run_document(imported(text)))]);
     let said = card_of(&sized);

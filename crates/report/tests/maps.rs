@@ -42,7 +42,7 @@ fn texts<'a>(scene: &'a Scene) -> Vec<&'a str> {
 }
 
 #[test]
-fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
+fn block_sizes_are_lines_or_a_map_by_queue_depth_count() {
     let [figure] = &drawn("block-size-map", &[run(sizes())], WIDE)[..] else { panic!() };
     let lines =
         |scene: &Scene| scene.marks.iter().filter(|m| matches!(m, Mark::Series { .. })).count();
@@ -66,7 +66,7 @@ fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
 }
 
 #[test]
-fn the_best_size_keeps_the_limit() {
+fn best_block_size_is_within_the_limit() {
     let exhibit = run(sizes_and_depths());
     let totals = exhibit.totals();
     assert_eq!(totals.len(), 25);
@@ -92,7 +92,7 @@ fn of_two_limits() -> [Exhibit; 2] {
 }
 
 #[test]
-fn each_load_is_judged_by_its_own_limit() {
+fn each_workload_is_judged_by_its_own_limit() {
     for width in [NARROW, WIDE] {
         let mut figures = drawn("block-size-map", &of_two_limits(), width);
         figures.retain(|figure| figure.title.starts_with("random writes"));
@@ -120,7 +120,7 @@ fn each_load_is_judged_by_its_own_limit() {
 }
 
 #[test]
-fn a_mix_map_has_a_row_with_two_mixes() {
+fn mix_map_requires_a_row_with_two_mixes() {
     let maps = |loads: &[(u32, u64)]| {
         let loads: Vec<_> = loads.iter().map(|(mix, bytes)| load(*mix, *bytes, 16)).collect();
         let sequential = loads.into_iter().map(|load| Load { rw: sequential(&load), ..load });
@@ -143,7 +143,7 @@ fn sequential(load: &Load) -> Pattern {
 }
 
 #[test]
-fn every_cell_of_a_map_can_be_read_on_a_telephone() {
+fn map_cells_are_readable_at_phone_width() {
     let exhibits = [of_suite(rounds()), run(sizes_and_depths())];
     let mixes = drawn("mix-map", &exhibits, NARROW);
     let [figure] = &mixes[..] else { panic!("{}", mixes.len()) };
@@ -163,7 +163,7 @@ fn every_cell_of_a_map_can_be_read_on_a_telephone() {
 }
 
 #[test]
-fn maps_of_rounds_show_those_that_count() {
+fn maps_show_only_rounds_of_the_measurement_window() {
     let exhibit = of_suite(rounds());
     let totals = exhibit.totals();
     assert_eq!(totals.len(), 21);
@@ -175,7 +175,7 @@ fn maps_of_rounds_show_those_that_count() {
 }
 
 #[test]
-fn rounds_tell_when_they_were_steady() {
+fn rounds_panel_states_the_steady_window() {
     let [figure] = &drawn("rounds", &[of_suite(rounds())], WIDE)[..] else { panic!() };
     assert!(figure.description.starts_with("Steady in rounds 3 to 7 of 7. 0 % reads, 4K: "));
     assert_eq!(texts(&figure.scene).iter().filter(|text| **text == "steady").count(), 3);
@@ -233,7 +233,7 @@ fn by_fio(read_percent: u32, bytes: u64, iodepth: u32) -> StepResult {
 }
 
 #[test]
-fn results_of_fio_are_drawn_as_those_of_iogauge() {
+fn fio_results_are_drawn_like_native_results() {
     let (mixes, sizes) = ([0, 30, 70, 100], [4096, 65_536]);
     let each = || mixes.into_iter().flat_map(|mix| sizes.map(|bytes| (mix, bytes)));
     let fio = run(run_document(each().map(|(mix, bytes)| by_fio(mix, bytes, 16)).collect()));
@@ -255,7 +255,7 @@ fn results_of_fio_are_drawn_as_those_of_iogauge() {
 }
 
 #[test]
-fn databases_are_drawn_by_mix_and_processes() {
+fn database_maps_use_mix_and_process_count() {
     let one = |mode: &str, asked: Option<f64>, processes: u32| {
         let share = asked.map_or(if mode == "read" { 100 } else { 0 }, |asked| asked as u32);
         let database = DatabaseResult {
@@ -275,7 +275,7 @@ fn databases_are_drawn_by_mix_and_processes() {
 }
 
 #[test]
-fn searches_with_several_sizes_are_one_map() {
+fn searches_of_several_block_sizes_share_one_map() {
     let search = |bytes: u64| {
         let mut document = find_document(StoppedBy::Limit);
         document.head.load = load(100, bytes, 1).into();
@@ -287,7 +287,7 @@ fn searches_with_several_sizes_are_one_map() {
 }
 
 #[test]
-fn what_is_not_one_load_is_in_no_map() {
+fn maps_exclude_steps_without_a_single_workload() {
     // Unknown workload, two block sizes, a rate, no I/O.
     let mut untold = run_document(vec![step("made up", 4)]);
     untold.head.load = Workload::label("made up");

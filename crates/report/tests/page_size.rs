@@ -109,7 +109,7 @@ fn real_search(run: u64) -> Exhibit {
 }
 
 #[test]
-fn fifty_searches_make_a_file_that_can_be_mailed() {
+fn page_of_fifty_searches_is_below_1_5_mb() {
     let fifty = page((1..=50).map(real_search).collect(), "fifty");
     assert!(fifty.len() < 1_500_000, "{} bytes", fifty.len());
     assert!(fifty.contains("a run over time has 24 points at most here, neighbours joined."));
@@ -136,7 +136,7 @@ fn real_suite(run: u64) -> Exhibit {
 }
 
 #[test]
-fn fifty_suites_make_a_file_of_bounds_that_says_what_it_leaves_out() {
+fn page_of_fifty_suites_is_bounded_and_states_omissions() {
     let fifty = page((1..=50).map(real_suite).collect(), "fifty");
     assert!(fifty.len() < 3_000_000, "{} bytes", fifty.len());
     // 32 workloads by 50 runs are 1600 curves.

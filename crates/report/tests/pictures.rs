@@ -167,7 +167,7 @@ fn outside(scene: &Scene) -> Vec<String> {
 }
 
 #[test]
-fn every_panel_draws_itself_within_its_bounds_and_in_words() {
+fn every_panel_stays_in_bounds_and_has_a_description() {
     for width in [NARROW, 600.0, WIDE] {
         let mut drawn = figures(&exhibits(), width);
         drawn.extend(figures(&suites(), width));
@@ -189,14 +189,14 @@ fn every_panel_draws_itself_within_its_bounds_and_in_words() {
 }
 
 #[test]
-fn panels_draw_nothing_of_nothing() {
+fn panels_draw_nothing_without_data() {
     let empty = run_of(Vec::new());
     assert!(figures(std::slice::from_ref(&empty), WIDE).is_empty());
     assert!(figures(&[], WIDE).is_empty());
 }
 
 #[test]
-fn pictures_are_as_they_were() {
+fn panel_figures_match_snapshots() {
     let of_suites =
         |(name, _): &(&str, Figure)| ["block-size-map", "mix-map", "rounds"].contains(name);
     let others = figures(&exhibits(), NARROW).into_iter().filter(|figure| !of_suites(figure));
@@ -214,7 +214,7 @@ fn pictures_are_as_they_were() {
 }
 
 #[test]
-fn pictures_as_png_are_not_blank() {
+fn png_figures_are_not_blank() {
     for (name, figure) in figures(&exhibits(), WIDE).into_iter().chain(figures(&suites(), WIDE)) {
         for theme in [LIGHT, DARK] {
             let picture = png::render(&figure.scene, theme, &figure.title, 1.0).unwrap();
@@ -228,7 +228,7 @@ fn pictures_as_png_are_not_blank() {
 }
 
 #[test]
-fn a_run_from_outside_is_no_markup() {
+fn imported_run_text_is_escaped_in_html() {
     let evil = "<script>alert(1)</script>\"'&";
     let mut document: RunDocument = run_document(vec![spread(1), spread(2)]);
     document.head.target = named(evil);
@@ -254,7 +254,7 @@ fn a_run_from_outside_is_no_markup() {
 }
 
 #[test]
-fn a_page_needs_nothing_from_elsewhere() {
+fn page_has_no_external_resources() {
     let page = page(exhibits(), "two runs");
     for word in ["http:", "https:", "src=", "@import", "url("] {
         let foreign = page.matches(word).count()
@@ -268,7 +268,7 @@ fn a_page_needs_nothing_from_elsewhere() {
 }
 
 #[test]
-fn fifty_runs_make_a_file_that_can_be_mailed() {
+fn page_of_fifty_runs_is_below_1_5_mb() {
     let run = |queue_depth| {
         let mut step = spread(queue_depth);
         step.series = series(600, queue_depth);
@@ -279,7 +279,7 @@ fn fifty_runs_make_a_file_that_can_be_mailed() {
 }
 
 #[test]
-fn the_same_load_of_two_runs_has_two_names() {
+fn same_load_of_two_runs_gets_distinct_labels() {
     let run = |id: &str| {
         let mut document = run_document(vec![spread(4), spread(8), spread(8)]);
         document.head.run_id = format!("20261121-101530-{id}");
@@ -316,7 +316,7 @@ fn texts(figure: &Figure) -> Vec<&str> {
 }
 
 #[test]
-fn latency_over_time_is_a_map_where_it_was_kept() {
+fn latency_over_time_is_a_heat_map_if_recorded() {
     let mut step = spread(4);
     let with = drawn("over-time", &run_of(vec![step.clone()]), WIDE);
     let heat = |figure: &Figure| {
@@ -333,7 +333,7 @@ fn latency_over_time_is_a_map_where_it_was_kept() {
 }
 
 #[test]
-fn changes_of_level_are_marked_with_their_words() {
+fn performance_shifts_are_marked_and_labelled() {
     let mut step = spread(4);
     let shift = |at_seconds, before_iops, after_iops| PerformanceShift {
         at_seconds,
@@ -358,7 +358,7 @@ fn changes_of_level_are_marked_with_their_words() {
 }
 
 #[test]
-fn a_search_is_drawn_over_time_with_the_depth_asked() {
+fn search_over_time_shows_requested_queue_depth() {
     let mut document = find_document(StoppedBy::Limit);
     assert!(drawn("over-time", &found(), WIDE).is_empty());
     document.search.series = series(30, 8);
@@ -387,7 +387,7 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
 }
 
 #[test]
-fn a_lone_sample_is_a_dot() {
+fn isolated_sample_is_drawn_as_a_dot() {
     let mut step = spread(4);
     // Only one second has writes, so their point has no neighbours.
     let write = step.series[7].read_bands.clone();
@@ -400,7 +400,7 @@ fn a_lone_sample_is_a_dot() {
 }
 
 #[test]
-fn a_curve_says_why_its_search_ended() {
+fn capacity_curve_states_why_the_search_ended() {
     let all = |width| drawn("capacity-curve", &found(), width).remove(0);
     let (narrow, wide) = (all(NARROW), all(WIDE));
     let reason = "Stopped by mean <= 10 ms: more load breaks it.";
@@ -412,7 +412,7 @@ fn a_curve_says_why_its_search_ended() {
 }
 
 #[test]
-fn searches_of_one_group_share_a_picture() {
+fn searches_of_one_group_share_a_figure() {
     let draw = |n: usize| {
         let several = vec![found(); n];
         PANELS[0..1].iter().flat_map(|panel| (panel.draw)(&several, NARROW)).collect::<Vec<_>>()
@@ -426,7 +426,7 @@ fn searches_of_one_group_share_a_picture() {
 }
 
 #[test]
-fn a_database_is_shown_in_its_own_words() {
+fn database_figures_use_database_terms() {
     let mut document = find_document(StoppedBy::Saturated);
     document.head.target = database("sqlite:/db");
     document.head.load = Workload::Database(DatabaseLoad {
@@ -451,7 +451,7 @@ fn a_database_is_shown_in_its_own_words() {
 }
 
 #[test]
-fn systems_stand_side_by_side() {
+fn systems_are_shown_side_by_side() {
     let other = Exhibit { system: "db2".to_owned(), ..run_of(vec![spread(2)]) };
     let page = page(vec![run_of(vec![spread(1)]), found(), other], "two systems");
     assert!(page.contains("<body class=\"beside\">"));
@@ -468,7 +468,7 @@ fn systems_stand_side_by_side() {
 }
 
 #[test]
-fn runs_are_grouped_by_what_they_have_in_common() {
+fn runs_are_grouped_by_the_selected_property() {
     let names = |by| {
         let other = Exhibit { system: "db2".to_owned(), ..graded() };
         let groups = grouped(vec![found(), other, run_of(vec![spread(1)])], by);
@@ -481,7 +481,7 @@ fn runs_are_grouped_by_what_they_have_in_common() {
 }
 
 #[test]
-fn doubts_and_notes_are_told_apart() {
+fn page_distinguishes_doubts_from_notes() {
     let doubt = Caveat::of(CaveatCode::IoErrors, "some failed");
     let note = Caveat { impact: Impact::Note, ..Caveat::of(CaveatCode::NotSteady, "all is well") };
     assert!(doubt.is_doubt() && !note.is_doubt());
@@ -497,7 +497,7 @@ fn doubts_and_notes_are_told_apart() {
 }
 
 #[test]
-fn two_programs_and_two_sides_are_drawn() {
+fn crosscheck_and_comparison_sides_are_drawn() {
     let run = run_document([1, 1, 2, 2].map(spread).into());
     let mut head = run.head.clone();
     head.format = CROSSCHECK_FORMAT.to_owned();
@@ -560,7 +560,7 @@ fn two_programs_and_two_sides_are_drawn() {
 }
 
 #[test]
-fn documents_without_a_picture_are_refused_by_name() {
+fn documents_without_a_figure_are_rejected_by_format() {
     let refused = Exhibit::of(json!({ "format": "iogauge.doctor/1" })).unwrap_err().to_string();
     assert_eq!(refused, "there is no picture of iogauge.doctor/1");
 }

@@ -111,14 +111,14 @@ fn drawn(exhibit: &Exhibit, width: f64) -> Vec<(&'static str, Figure)> {
 }
 
 #[test]
-fn a_profile_as_text() {
+fn profile_text_matches_snapshots() {
     assert_snapshot!("profile_120", profile(&document(), Page::plain(120)));
     assert_snapshot!("profile_60", profile(&document(), Page::plain(60)));
     assert_snapshot!("profile_brief", profile_brief(&document()));
 }
 
 #[test]
-fn what_ended_a_profile_early_is_told() {
+fn profile_reports_why_it_ended_early() {
     let fault = "/proc/diskstats has no device sda".to_owned();
     let gone = ProfileDocument { fault: Some(fault.clone()), ..document() };
     assert!(profile(&gone, Page::plain(100)).contains(&format!("Ended early: {fault}")));
@@ -129,7 +129,7 @@ fn what_ended_a_profile_early_is_told() {
 }
 
 #[test]
-fn a_profile_has_rows_for_the_machine_and_for_each_device() {
+fn profile_csv_has_rows_for_machine_and_each_device() {
     let two = ProfileDocument { system: (1..=2).map(sample).collect(), ..document() };
     let mut text = Vec::new();
     csv::system(&exhibit(Shown::Profile(Box::new(two))), &mut text).unwrap();
@@ -137,7 +137,7 @@ fn a_profile_has_rows_for_the_machine_and_for_each_device() {
 }
 
 #[test]
-fn rows_of_earlier_versions_leave_empty_what_they_did_not_keep() {
+fn csv_leaves_fields_missing_in_older_versions_empty() {
     let mut found = find_document(StoppedBy::Limit);
     found.search.system =
         vec![SystemPoint { at_seconds: 0.5, cpu_percent: 7.0, ..SystemPoint::default() }];
@@ -155,7 +155,7 @@ fn rows_of_earlier_versions_leave_empty_what_they_did_not_keep() {
 }
 
 #[test]
-fn the_system_is_drawn_of_profiles_and_of_searches() {
+fn system_panel_is_drawn_for_profiles_and_searches() {
     let profile = exhibit(Shown::Profile(Box::new(document())));
     for width in [NARROW, WIDE] {
         let figures = drawn(&profile, width);
@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn profiles_fit(width in 60u16..200, name in "\\PC{0,60}", note in "\\PC{0,200}",
+    fn profile_report_fits_page_width(width in 60u16..200, name in "\\PC{0,60}", note in "\\PC{0,200}",
                     figure in 0f64..1e12, seconds in 0f64..1e9) {
         let mut wide = document();
         wide.note = Some(note);

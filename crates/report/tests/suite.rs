@@ -79,7 +79,7 @@ fn document(tables: Vec<SuiteTable>) -> SuiteDocument {
 }
 
 #[test]
-fn a_suite_is_shown_with_its_tables() {
+fn suite_report_contains_its_tables() {
     let document = document(vec![SuiteTable::Own(table()), SuiteTable::Classic]);
     assert_snapshot!("suite_80", suite(&document, Page::plain(80)));
     assert_snapshot!("suite_140", suite(&document, Page::plain(140)));
@@ -87,7 +87,7 @@ fn a_suite_is_shown_with_its_tables() {
 }
 
 #[test]
-fn an_interrupted_suite_tells_how_to_go_on() {
+fn interrupted_suite_prints_the_resume_command() {
     let mut cut = document(Vec::new());
     (cut.interrupted, cut.steps_left) = (true, 12);
     cut.head.target = named("/a b");
@@ -98,7 +98,7 @@ fn an_interrupted_suite_tells_how_to_go_on() {
 }
 
 #[test]
-fn a_plan_tells_what_it_takes() {
+fn suite_plan_prints_time_and_bytes_written() {
     let step = |key: &str, round, seconds, written_bytes| PlannedStep {
         place: place(key, round),
         label: "randwrite 4 KiB depth 32".to_owned(),
@@ -118,7 +118,7 @@ fn a_plan_tells_what_it_takes() {
 }
 
 #[test]
-fn a_step_is_a_line() {
+fn suite_step_is_printed_in_one_line() {
     assert_snapshot!(suite_step_line(&one("4k depth 8")), @"4k depth 8: read 81,204 IOPS, 333 MB/s, mean 390 µs");
 }
 
@@ -126,7 +126,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn suites_fit(width in 60u16..200, text in "\\PC{0,200}", figure in 0f64..1e15) {
+    fn suite_report_fits_page_width(width in 60u16..200, text in "\\PC{0,200}", figure in 0f64..1e15) {
         let mut own = table();
         own.title.clone_from(&text);
         own.columns[5].title.clone_from(&text);

@@ -26,7 +26,7 @@ const STOPS: [StoppedBy; 8] = [
 ];
 
 #[test]
-fn a_run_of_one_step() {
+fn report_of_a_single_step_run() {
     let mut document = run_document(vec![step("randread 4 KiB depth 32", 32)]);
     document.caveats = caveats();
     assert_snapshot!("run_120", run(&document, Page::plain(120)));
@@ -35,7 +35,7 @@ fn a_run_of_one_step() {
 }
 
 #[test]
-fn what_the_block_layer_saw() {
+fn report_of_a_run_with_block_trace() {
     let traced = |step: StepResult| StepResult { trace: Some(Box::new(trace())), ..step };
     let nothing = BlockTrace { seconds: 10.0, ..BlockTrace::default() };
     let idle = StepResult { trace: Some(Box::new(nothing)), ..step("randread 4 KiB depth 1", 1) };
@@ -48,7 +48,7 @@ fn what_the_block_layer_saw() {
 }
 
 #[test]
-fn a_mixed_run_of_several_steps_with_arrivals_errors_and_syncs() {
+fn report_of_a_mixed_run_with_arrivals_errors_and_syncs() {
     let mut mixed = step("randrw 70/30 8 KiB at 5000 IOPS", 16);
     mixed.rate_iops = Some(5000.0);
     mixed.physical = None;
@@ -67,7 +67,7 @@ fn a_mixed_run_of_several_steps_with_arrivals_errors_and_syncs() {
 }
 
 #[test]
-fn a_run_that_measured_nothing() {
+fn report_of_a_run_without_measurements() {
     let mut document = run_document(Vec::new());
     document.interrupted = true;
     document.environment = Default::default();
@@ -80,7 +80,7 @@ fn a_run_that_measured_nothing() {
 }
 
 #[test]
-fn a_run_with_errors_only() {
+fn report_of_a_run_with_errors_only() {
     let mut failed = step("randread 4 KiB depth 1", 1);
     let mut read = direction(0.0, 0.0);
     (read.ios, read.bytes, read.errors) = (0, 0, 4711);
@@ -91,7 +91,7 @@ fn a_run_with_errors_only() {
 }
 
 #[test]
-fn huge_numbers_and_a_long_target() {
+fn report_handles_huge_numbers_and_a_long_target() {
     let mut huge = step("read 1 GiB depth 65536", 65_536);
     let mut read = direction(f64::MAX, 1e18);
     read.ios = u64::MAX;
@@ -103,7 +103,7 @@ fn huge_numbers_and_a_long_target() {
 }
 
 #[test]
-fn a_capacity_under_its_limit() {
+fn report_of_a_search_stopped_by_its_limit() {
     let mut document = find_document(StoppedBy::Limit);
     document.search.limits.push(p99_limit());
     document.caveats = caveats();
@@ -118,7 +118,7 @@ fn titles(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_is_least_missed_gives_way_first() {
+fn least_important_columns_are_dropped_first() {
     let ran = run_document(vec![step("randread 4 KiB depth 32", 32)]);
     let run_on = |width| run(&ran, Page::plain(width));
     assert!(titles(&run_on(100)).contains(&"min") && titles(&run_on(100)).contains(&"p99.99"));
@@ -134,7 +134,7 @@ fn what_is_least_missed_gives_way_first() {
 
 /// Readers can check whether limits hold, however narrow the page is.
 #[test]
-fn what_was_judged_has_a_column() {
+fn every_judged_statistic_has_a_column() {
     let mut document = find_document(StoppedBy::Limit);
     let limits = ["p99<=20ms", "write:p99<=5ms", "p50<=9ms", "sync:mean<=2ms"];
     document.search.limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
@@ -160,7 +160,7 @@ fn curve_of(text: &str) -> String {
 }
 
 #[test]
-fn limits_of_one_direction_are_named_with_it() {
+fn per_direction_limits_are_printed_with_their_direction() {
     let mut document = find_document(StoppedBy::Limit);
     document.search.limits =
         vec!["read:p99<=5ms".parse().unwrap(), "write:mean<=2ms".parse().unwrap()];
@@ -181,7 +181,7 @@ fn limits_of_one_direction_are_named_with_it() {
 }
 
 #[test]
-fn an_older_result_says_what_it_kept() {
+fn verdict_of_older_result_omits_missing_details() {
     let mut document = find_document(StoppedBy::Limit);
     document.search.answer.stopped_by_limit = None;
     // The knee is at another queue depth.
@@ -191,7 +191,7 @@ fn an_older_result_says_what_it_kept() {
 }
 
 #[test]
-fn an_open_loop_is_told_by_its_rate() {
+fn open_loop_search_is_reported_by_rate() {
     let mut document = find_document(StoppedBy::Limit);
     for point in &mut document.search.curve {
         point.rate_iops = Some(point.iops.mean.round());
@@ -204,7 +204,7 @@ fn an_open_loop_is_told_by_its_rate() {
 }
 
 #[test]
-fn each_reason_to_stop_has_its_own_words() {
+fn each_stop_reason_has_its_own_text() {
     let mut text = String::new();
     for met in [true, false] {
         for stopped_by in STOPS {
@@ -249,7 +249,7 @@ fn each_reason_to_stop_has_its_own_words() {
 }
 
 #[test]
-fn a_search_that_measured_nothing() {
+fn report_of_a_search_without_measurements() {
     let mut document = find_document(StoppedBy::Interrupted);
     document.search.answer.met = false;
     document.search.answer.latency_ns = nothing();
@@ -260,7 +260,7 @@ fn a_search_that_measured_nothing() {
 }
 
 #[test]
-fn colours_add_nothing_to_the_words() {
+fn colored_report_has_the_same_text_as_plain() {
     let mut document = find_document(StoppedBy::Limit);
     document.caveats = caveats();
     let colored = find(&document, Page { width: 80, color: true });
@@ -273,7 +273,7 @@ fn colours_add_nothing_to_the_words() {
 }
 
 #[test]
-fn a_doubt_turns_the_colour_of_the_verdict_and_a_note_does_not() {
+fn verdict_color_changes_for_doubts_but_not_for_notes() {
     let shown = |impact| {
         let mut document = find_document(StoppedBy::Limit);
         document.caveats = caveats().into_iter().map(|c| c.with_impact(impact)).collect();
@@ -288,7 +288,7 @@ fn a_doubt_turns_the_colour_of_the_verdict_and_a_note_does_not() {
 }
 
 #[test]
-fn a_name_cannot_drive_the_terminal() {
+fn control_characters_in_target_names_are_escaped() {
     let mut document = find_document(StoppedBy::Limit);
     document.head.target = named("/data\x1b[2J\r\nx");
     let text = find(&document, Page::plain(80));
@@ -319,7 +319,7 @@ fn lines() -> Vec<HistoryRun> {
 }
 
 #[test]
-fn runs_in_one_line() {
+fn run_summary_fits_in_one_line() {
     let of = |steps| run_brief(&run_document(steps));
     assert_eq!(of(vec![]), "nothing measured");
     assert_eq!(of(vec![step("a", 1)]), "read 81,204 IOPS (± 325), mean 390 µs");
@@ -332,7 +332,7 @@ fn runs_in_one_line() {
 }
 
 #[test]
-fn a_bound_is_shown_as_it_was_typed() {
+fn limit_bound_is_printed_at_full_precision() {
     let mut document = find_document(StoppedBy::Limit);
     document.search.limits =
         vec!["p99.95<=2.555ms".parse().unwrap(), "max<=800ns".parse().unwrap()];
@@ -341,7 +341,7 @@ fn a_bound_is_shown_as_it_was_typed() {
 }
 
 #[test]
-fn the_list_of_runs() {
+fn history_list_matches_snapshots() {
     assert_snapshot!("history_80", history_list(&lines(), Page::plain(80)));
     assert_snapshot!("history_140", history_list(&lines(), Page::plain(140)));
     assert_snapshot!("history_empty", history_list(&[], Page::plain(80)));

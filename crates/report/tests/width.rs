@@ -21,7 +21,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn runs_fit(width in 60u16..200, target in "\\PC{0,200}", label in "\\PC{0,90}",
+    fn run_report_fits_page_width(width in 60u16..200, target in "\\PC{0,200}", label in "\\PC{0,90}",
                 iops in 0f64..1e12, mean_ns in 0f64..1e12, message in "\\PC{0,300}",
                 parts in 0u8..8) {
         let mut one = step(&label, 65_536);
@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn searches_fit(width in 60u16..200, target in "\\PC{0,200}", queue_depth in 1u32..65_536,
+    fn search_report_fits_page_width(width in 60u16..200, target in "\\PC{0,200}", queue_depth in 1u32..65_536,
                     iops in 1f64..1e12, stop in 0usize..7, met: bool) {
         let stops = [StoppedBy::Limit, StoppedBy::Saturated, StoppedBy::Client,
                      StoppedBy::MaxDepth, StoppedBy::Budget, StoppedBy::Unattainable,
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn lists_fit(width in 60u16..200, target in "\\PC{0,200}", verdict in "\\PC{0,300}",
+    fn history_list_fits_page_width(width in 60u16..200, target in "\\PC{0,200}", verdict in "\\PC{0,300}",
                  steps: u32) {
         let line = HistoryRun {
             id: "20261121-101530-x7k2".to_owned(), kind: "import".to_owned(),

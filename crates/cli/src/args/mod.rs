@@ -551,12 +551,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn clap_command_definition_passes_debug_assert() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn underscores_are_dashes_in_names_only() {
+    fn underscores_become_dashes_only_in_option_names() {
         let typed = ["iogauge", "run", "a_b", "--rate_iops=5", "--job", "x_y=1", "--", "--a_b"];
         let read = with_dashes(typed.iter().map(OsString::from));
         assert_eq!(
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_takes_its_value_behind_a_space_too() {
+    fn flags_accept_a_value_after_a_space() {
         let typed = [
             "iogauge",
             "run",

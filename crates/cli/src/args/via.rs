@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fio_is_the_one_program() {
+    fn via_accepts_only_fio() {
         assert_eq!("fio".parse(), Ok(ViaArg::default()));
         assert_eq!("fio=/a=b".parse(), Ok(ViaArg { binary: PathBuf::from("/a=b") }));
         for wrong in ["", "fio=", "dd", "/usr/bin/fio", "dd=/usr/bin/fio"] {

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_and_the_exit_code_arrive_in_any_pieces() {
+    fn signals_and_exit_code_parse_from_partial_reads() {
         let (mut reports, reporter) = channel().unwrap();
         assert_eq!(reports.read(), Heard::default());
         (&reporter.0).write_all(b"XX").unwrap();

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_end_has_its_words() {
+    fn each_unfinished_state_has_its_own_message() {
         let told = |gone, has_result| lines(7, &[], gone, has_result).join("; ");
         assert_eq!(
             told(true, false),

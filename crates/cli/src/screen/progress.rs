@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_of_the_system_is_one_line() {
+    fn system_sample_is_printed_on_one_line() {
         let point = SystemPoint {
             at_seconds: 12.0,
             cpu_percent: 34.4,
@@ -177,7 +177,7 @@ mod tests {
     use iogauge_model::Limit;
 
     #[test]
-    fn a_status_is_one_line() {
+    fn search_status_is_printed_on_one_line() {
         let limits = [Limit::default()];
         let status = Status {
             phase: Phase::Narrowing,

@@ -33,8 +33,8 @@ const ENGINES: &[&str] = &[
 ];
 
 #[test]
-fn harmless_jobs_run_as_they_did() {
-    const TEST: &str = "harmless_jobs_run_as_they_did";
+fn harmless_job_files_still_run_through_fio() {
+    const TEST: &str = "harmless_job_files_still_run_through_fio";
     if Command::new("fio").arg("--version").output().is_err() {
         return skip(TEST, "fio is not installed");
     }
@@ -62,8 +62,8 @@ fn harmless_jobs_run_as_they_did() {
 }
 
 #[test]
-fn jobs_that_verify_or_have_no_file_run_as_they_did() {
-    const TEST: &str = "jobs_that_verify_or_have_no_file_run_as_they_did";
+fn verifying_and_fileless_jobs_still_run_through_fio() {
+    const TEST: &str = "verifying_and_fileless_jobs_still_run_through_fio";
     if Command::new("fio").arg("--version").output().is_err() {
         return skip(TEST, "fio is not installed");
     }

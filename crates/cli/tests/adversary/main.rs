@@ -139,8 +139,8 @@ fn harm(stages: &[Stage], cases: &[Case], way: Way) -> Vec<String> {
 }
 
 #[test]
-fn nothing_foreign_is_touched_by_any_job_file_or_name() {
-    const TEST: &str = "nothing_foreign_is_touched_by_any_job_file_or_name";
+fn hostile_job_files_and_names_modify_no_foreign_file() {
+    const TEST: &str = "hostile_job_files_and_names_modify_no_foreign_file";
     if Command::new("fio").arg("--version").output().is_err() {
         return skip(TEST, "fio is not installed");
     }

@@ -129,9 +129,9 @@ fn without_scripts_and_on_paper(browser: &mut Browser, page: &Path) -> Vec<Strin
 }
 
 #[test]
-fn a_report_is_right_in_a_browser() {
+fn html_report_renders_correctly_in_a_browser() {
     let Some(program) = chromium() else {
-        return skip("a_report_is_right_in_a_browser", "there is no chromium");
+        return skip("html_report_renders_correctly_in_a_browser", "there is no chromium");
     };
     let place = Place::new();
     let page = report(&place);
@@ -143,9 +143,9 @@ fn a_report_is_right_in_a_browser() {
 
 /// Checks that find nothing on a correct page must find the faults of a faulty one.
 #[test]
-fn the_checks_find_what_is_wrong() {
+fn browser_checks_detect_faults_in_a_broken_page() {
     let Some(program) = chromium() else {
-        return skip("the_checks_find_what_is_wrong", "there is no chromium");
+        return skip("browser_checks_detect_faults_in_a_broken_page", "there is no chromium");
     };
     let place = Place::new();
     let page = place.work().join("spoilt.html");

@@ -80,29 +80,33 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
     (
         CaveatCode::WorkerHeld,
         include_str!("../front.rs"),
-        "a_worker_in_a_frozen_file_system_is_named",
+        "worker_blocked_by_a_frozen_file_system_is_reported",
     ),
     (CaveatCode::NotTraced, include_str!("../trace.rs"), "not_traced"),
     (CaveatCode::Traced, include_str!("../trace.rs"), "traced"),
     (CaveatCode::TraceDiffers, include_str!("../trace.rs"), "trace_differs"),
-    (CaveatCode::UnflushedWrites, include_str!("../db/run.rs"), "what_is_written_later_is_told"),
+    (
+        CaveatCode::UnflushedWrites,
+        include_str!("../db/run.rs"),
+        "unflushed_writes_raise_a_caveat_without_drain",
+    ),
     (
         CaveatCode::AcknowledgedLost,
         include_str!("../db/crash.rs"),
-        "a_run_tells_what_the_one_before_lost",
+        "next_write_run_reports_losses_of_the_previous_run",
     ),
-    (CaveatCode::DevicesUnknown, include_str!("../db/server.rs"), "devices_nobody_sees_are_told"),
-    (CaveatCode::Resumed, include_str!("../suite/resume.rs"), "an_interrupted_suite_goes_on"),
+    (
+        CaveatCode::DevicesUnknown,
+        include_str!("../db/server.rs"),
+        "unknown_server_devices_raise_a_caveat",
+    ),
+    (CaveatCode::Resumed, include_str!("../suite/resume.rs"), "interrupted_suite_can_be_resumed"),
     (
         CaveatCode::EngineFallback,
         include_str!("../fallback.rs"),
-        "the_default_engine_gives_way_with_a_caveat",
+        "default_engine_falls_back_with_a_caveat",
     ),
-    (
-        CaveatCode::ViaFio,
-        include_str!("../via_fio.rs"),
-        "a_run_through_fio_is_a_run_like_any_other",
-    ),
+    (CaveatCode::ViaFio, include_str!("../via_fio.rs"), "run_through_fio_gives_a_complete_result"),
     (
         CaveatCode::ClientStarved,
         include_str!("../../../lab/tests/search/starvation.rs"),
@@ -117,7 +121,7 @@ fn has_test(source: &str, name: &str) -> bool {
 }
 
 #[test]
-fn each_code_has_its_test() {
+fn every_caveat_code_has_exactly_one_test() {
     for code in CaveatCode::ALL {
         let here = code.as_str().replace('-', "_");
         let elsewhere = ELSEWHERE.iter().filter(|(other, ..)| other == code);
@@ -182,7 +186,7 @@ fn named_in(hint: &str) -> Option<Vec<&str>> {
 }
 
 #[test]
-fn hints_name_options_of_their_command() {
+fn caveat_hints_name_only_options_of_their_command() {
     let place = Place::new();
     let help = |words: &[&str]| place.run(&[words, &["--help"]].concat()).ends(0).stdout;
     // Options of losetup and taskset.
@@ -208,7 +212,7 @@ fn plain(text: &str) -> String {
 }
 
 #[test]
-fn each_code_has_its_section() {
+fn every_caveat_code_has_a_documentation_section() {
     let page = include_str!("../../../../docs/caveats.md");
     let sections: Vec<&str> = page.split("\n## ").skip(1).collect();
     let code_of = |section: &&str| section.lines().next().unwrap().to_owned();

@@ -8,7 +8,7 @@ use iogauge_model::result::{BesideDocument, BesideSide, StoppedBy};
 use iogauge_test_support::{Mount, or_skip, run};
 
 #[test]
-fn beside_tells_what_share_of_the_device_is_reached() {
+fn beside_reports_database_share_of_device_performance() {
     let db = Db::new(2, 1000);
     let there = || names(&db.place.work().join("d"));
     let length =
@@ -89,7 +89,7 @@ fn left_over(db: &Db) {
 
 /// The limits of commits apply to the device's writes.
 #[test]
-fn beside_bounds_the_device_by_what_bounds_commits() {
+fn beside_applies_commit_limits_to_device_writes() {
     let db = Db::new(1, 1000);
     let line = ["--mode=write", "--budget=1s", "--size=64m", "--max-starvation=100%"];
     let quiet = ["--quiet", "--json"];
@@ -107,7 +107,7 @@ fn beside_bounds_the_device_by_what_bounds_commits() {
 }
 
 #[test]
-fn beside_measures_nothing_under_another_run_or_in_a_foreign_file() {
+fn beside_refuses_concurrent_runs_and_foreign_files() {
     let db = Db::new(1, 100);
     let run = db.at_work(1, &["--quiet"]);
     let line = ["--mode=read", "--budget=1s", "--size=64m", "--quiet"];
@@ -123,7 +123,7 @@ fn beside_measures_nothing_under_another_run_or_in_a_foreign_file() {
 
 /// A directory can be on the database's file system, inside or outside its folder, but on no other one.
 #[test]
-fn besides_file_lies_on_the_file_system_of_the_database() {
+fn beside_requires_the_file_system_of_the_database() {
     let db = Db::new(1, 100);
     let work = db.place.work();
     let folder = work.join("d/RAN");
@@ -152,7 +152,7 @@ fn besides_file_lies_on_the_file_system_of_the_database() {
     }
     // The same files on a file system of their own.
     let memory =
-        or_skip!("besides_file_lies_on_the_file_system_of_the_database", Mount::tmpfs(64 << 20));
+        or_skip!("beside_requires_the_file_system_of_the_database", Mount::tmpfs(64 << 20));
     run("cp", &["-a", folder.to_str().unwrap(), memory.point.to_str().unwrap()]).unwrap();
     let made = memory.point.join("RAN");
     let _bound = Mount::at(&folder, &["--bind", made.to_str().unwrap()]).unwrap();
@@ -184,7 +184,7 @@ fn assert_cut_short(db: &Db, done: Done) -> BesideDocument {
 }
 
 #[test]
-fn beside_ends_where_it_is_interrupted() {
+fn beside_keeps_its_partial_result_when_interrupted() {
     let db = Db::new(2, 1000);
     let run = comparing(&db, "1h");
     let points = || db.place.run(&["history", "export"]).stdout.matches("\"step\":{").count();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 #[test]
-fn what_was_acknowledged_outlives_a_killed_run() {
+fn acknowledged_transactions_survive_a_killed_run() {
     let db = Db::new(2, 3000);
     let often = ["--set", "checkpoint=5ms", "--set", "checkpoint_size=256k", "--quiet"];
     let mut random: u64 = 7;
@@ -38,7 +38,7 @@ fn kept(db: &Db) -> Vec<Value> {
 }
 
 #[test]
-fn the_history_keeps_the_steps_of_a_killed_ladder() {
+fn history_keeps_completed_steps_of_a_killed_ladder() {
     let db = Db::new(2, 1000);
     // With the think time, two processes do twice as much as one.
     let line = ["--mode=write", "--ladder=1,2", "--hang=40ms", "--transaction-length=1"];
@@ -59,7 +59,7 @@ fn the_history_keeps_the_steps_of_a_killed_ladder() {
 }
 
 #[test]
-fn the_history_keeps_what_a_killed_step_measured() {
+fn history_keeps_partial_measurements_of_a_killed_step() {
     let db = Db::new(2, 1000);
     let run = db.at_work(2, &["--quiet"]);
     crate::common::eventually(|| kept(&db).len() == 1);
@@ -82,7 +82,7 @@ fn position(bytes: &[u8], wanted: &[u8]) -> usize {
 }
 
 #[test]
-fn a_byte_that_changed_is_named() {
+fn verify_reports_a_corrupted_byte() {
     let db = Db::new(2, 1000);
     let path = db.file("global2.db");
     let right = std::fs::read(&path).unwrap();
@@ -116,7 +116,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// If a database returns to an earlier state, it has lost what it acknowledged since.
 #[test]
-fn lost_transactions_are_counted() {
+fn verify_counts_lost_transactions() {
     let db = Db::new(2, 1000);
     let (folder, kept) = (db.place.work().join("d/RAN"), db.place.work().join("kept"));
     db.measured("write", &["--processes=2", "--drain"]);
@@ -144,7 +144,7 @@ fn lost_transactions_are_counted() {
 /// A later `verify`, without the run's setting, reports what that setting may lose. The next run that writes reports
 /// what was lost.
 #[test]
-fn a_run_tells_what_the_one_before_lost() {
+fn next_write_run_reports_losses_of_the_previous_run() {
     let db = Db::new(1, 1000);
     let (folder, kept) = (db.place.work().join("d/RAN"), db.place.work().join("kept"));
     copy(&folder, &kept);
@@ -176,7 +176,7 @@ fn a_run_tells_what_the_one_before_lost() {
 }
 
 #[test]
-fn a_strange_record_of_what_was_acknowledged_is_told() {
+fn invalid_acknowledgement_record_is_reported() {
     let db = Db::new(2, 1000);
     db.measured("write", &["--processes=2"]);
     let path = db.file("acknowledged");

@@ -92,7 +92,7 @@ fn assert_row(row: &HashMap<&str, String>, document: &RunDocument, step: &StepRe
 }
 
 #[test]
-fn every_step_is_a_row() {
+fn db_export_writes_one_row_per_step() {
     let db = Db::new(3, 1000);
     let documents: Vec<RunDocument> = [
         ("write", &["--processes=3"][..]),
@@ -146,7 +146,7 @@ fn every_step_is_a_row() {
 }
 
 #[test]
-fn some_runs_alone() {
+fn db_export_accepts_selected_runs_only() {
     let db = Db::new(2, 1000);
     let first = typed(&db.measured("write", &["--processes=2"]));
     db.measured("write", &[]);

@@ -39,7 +39,7 @@ fn assert_sound(document: &FindDocument) {
 }
 
 #[test]
-fn read_searches_processes_as_find_searches_depth() {
+fn read_search_varies_the_number_of_processes() {
     let db = Db::new(1, 2000);
     let document = found(&db, "read", &["--max-processes=6", "--limit=mean<=10s"]);
     let read = typed(&document);
@@ -82,7 +82,7 @@ fn read_searches_processes_as_find_searches_depth() {
 }
 
 #[test]
-fn write_ends_at_the_globals() {
+fn write_search_is_bounded_by_the_number_of_globals() {
     let db = Db::new(2, 2000);
     let more = ["--limit=commit:mean<=10s", "--transaction-length=1", "--hang=20ms"];
     let document = found(&db, "write", &more);
@@ -112,7 +112,7 @@ fn write_ends_at_the_globals() {
 
 /// Limits that nothing meets, and the limits of a guide.
 #[test]
-fn what_cannot_be_reached_is_told() {
+fn unattainable_limits_are_reported() {
     let db = Db::new(2, 1000);
     let line = ["--mode=write", "--budget=1s", "--max-starvation=100%", "--quiet"];
     let done = db.run("find", &[&line[..], &["--limit=commit:p99<=1ns"]].concat()).ends(5);
@@ -138,7 +138,7 @@ fn what_cannot_be_reached_is_told() {
 
 /// The more processes wait for the same device, the longer reads take, so some number of processes breaks the limit.
 #[test]
-fn what_is_found_can_be_held_for_longer() {
+fn found_process_count_is_sustained_in_a_longer_run() {
     let db = Db::new(1, 1000);
     let alone = db.measured("read", &[]);
     let mean_ns = alone["steps"][0]["read"]["service_ns"]["mean"].as_f64().unwrap();
@@ -170,7 +170,7 @@ fn what_is_found_can_be_held_for_longer() {
 }
 
 #[test]
-fn a_search_in_which_nothing_was_completed_says_so() {
+fn db_find_without_completions_raises_a_caveat() {
     let db = Db::new(1, 1000);
     let line = ["--mode=read", "--hang=100s", "--budget=3s", "--limit=mean<=1s"];
     let done = db.run("find", &[&line[..], &["--json", "--quiet"]].concat());

@@ -12,7 +12,7 @@ fn refused(done: Done, words: &[&str]) {
 }
 
 #[test]
-fn purge_removes_no_folder_that_has_a_name_of_its_own_files() {
+fn purge_keeps_directories_named_like_database_files() {
     let db = Db::new(1, 100);
     for name in ["global9.db", "filler.db-wal"] {
         std::fs::create_dir(db.file(name)).unwrap();
@@ -29,7 +29,7 @@ fn purge_removes_no_folder_that_has_a_name_of_its_own_files() {
 }
 
 #[test]
-fn a_foreign_database_under_a_name_of_ours_stays() {
+fn foreign_database_with_a_reserved_name_remains() {
     let db = Db::new(1, 100);
     // Its committed rows are only in its log.
     let path = db.file("global2.db");
@@ -54,7 +54,7 @@ fn a_foreign_database_under_a_name_of_ours_stays() {
 }
 
 #[test]
-fn no_link_is_followed_to_a_foreign_file() {
+fn symlinks_to_foreign_files_are_not_followed() {
     let db = Db::new(2, 100);
     let canary = db.place.work().join("canary");
     let write = [&SHORT[..], &["--mode=write", "--processes=2"]].concat();
@@ -119,7 +119,7 @@ fn foreign_database(work: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_note_with_values_that_cannot_be_is_damaged() {
+fn marker_with_impossible_values_is_reported_as_damaged() {
     let db = Db::new(1, 100);
     let sound = std::fs::read_to_string(db.file("iogauge.json")).unwrap();
     let changes = [

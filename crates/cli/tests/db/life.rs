@@ -42,7 +42,7 @@ pub fn told(text: &str) -> String {
 }
 
 #[test]
-fn a_database_lives_from_setup_to_purge() {
+fn database_lifecycle_from_setup_to_purge() {
     let place = Place::new();
     let db = |words: &[&str]| place.run(&[&["db"], words].concat());
     let made = db(&["setup", "sqlite:d", "--size", "16m"]).ends(0);
@@ -97,7 +97,7 @@ fn a_database_lives_from_setup_to_purge() {
 }
 
 #[test]
-fn purge_takes_what_setup_made_and_nothing_else() {
+fn purge_removes_only_files_created_by_iogauge() {
     let db = Db::new(1, 100);
     db.measured("write", &[]);
     std::fs::write(db.file("notes.txt"), "mine").unwrap();
@@ -121,7 +121,7 @@ fn purge_takes_what_setup_made_and_nothing_else() {
 }
 
 #[test]
-fn two_databases_lie_beside_each_other() {
+fn two_databases_coexist_in_one_directory() {
     let db = Db::new(1, 100);
     let small = ["--name=SMALL", "--size=1m", "--set", "page_size=4k"];
     let made = db.run("setup", &small).ends(0).stdout;
@@ -137,7 +137,7 @@ fn two_databases_lie_beside_each_other() {
 
 /// The suggested commands work unchanged, whatever the name of the place. The test only makes large sizes smaller.
 #[test]
-fn what_is_told_to_do_next_works() {
+fn suggested_next_commands_work() {
     let place = Place::new();
     let url = "sqlite:my data?cache=1m&checkpoint=200ms";
     let common = [url, "--name", "BIG", "--set", "checkpoint_size=4m"];
@@ -170,7 +170,7 @@ fn what_is_told_to_do_next_works() {
 }
 
 #[test]
-fn every_page_is_wide_enough() {
+fn database_pages_fit_the_terminal_width() {
     let db = Db::new(2, 1000);
     for more in [
         &["--mode=io", "--processes=2", "--drain", "--set", "checkpoint=100ms"][..],

@@ -15,7 +15,7 @@ fn line(place: &Place, words: &str) -> Done {
 }
 
 #[test]
-fn what_cannot_be_typed() {
+fn invalid_db_command_lines_are_rejected() {
     let db = Db::new(2, 100);
     for (words, told) in [
         (
@@ -98,7 +98,7 @@ fn what_cannot_be_typed() {
 }
 
 #[test]
-fn a_number_below_zero_is_none() {
+fn negative_numbers_are_rejected_with_a_hint() {
     let place = Place::new();
     for words in ["run sqlite:d --mode read --processes -5", "add-globals sqlite:d --globals -5"] {
         let done = line(&place, &format!("db {words}"));
@@ -109,7 +109,7 @@ fn a_number_below_zero_is_none() {
 }
 
 #[test]
-fn subscripts_are_asked_for_at_first() {
+fn first_globals_require_the_subscripts_option() {
     let db = Db::new(0, 0);
     let told = "--subscripts says how large the globals are; hint: use --subscripts 1m";
     assert_one_line(db.run("create-globals", &["--globals=2"]), 2, &[told]);
@@ -122,7 +122,7 @@ fn subscripts_are_asked_for_at_first() {
 }
 
 #[test]
-fn a_password_is_repeated_nowhere() {
+fn passwords_in_database_urls_are_never_printed() {
     let place = Place::new();
     let urls = [
         "postgres://me:geheim@host/x",
@@ -150,7 +150,7 @@ fn a_password_is_repeated_nowhere() {
 }
 
 #[test]
-fn where_nothing_is() {
+fn missing_database_is_reported_by_every_command() {
     let place = Place::new();
     let told = "d/RAN: there is no database; hint: run iogauge db setup sqlite:d --size ";
     for action in
@@ -168,7 +168,7 @@ fn where_nothing_is() {
 }
 
 #[test]
-fn what_is_there_already_stays() {
+fn setup_refuses_existing_databases_and_foreign_files() {
     let db = Db::new(1, 100);
     let setup = ["--size=1m", "--quiet"];
     let told =
@@ -221,8 +221,8 @@ fn make_anyway(url: &str, size_bytes: u64, subscripts: u64) {
 }
 
 #[test]
-fn what_would_fill_the_disk_is_refused() {
-    let disk = or_skip!("what_would_fill_the_disk_is_refused", tmpfs(64 * MIB));
+fn setup_that_would_use_reserved_space_is_refused() {
+    let disk = or_skip!("setup_that_would_use_reserved_space_is_refused", tmpfs(64 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let told = ["1 MiB more would leave less than 1 GiB of the disk free", "another disk"];
@@ -236,7 +236,7 @@ fn what_would_fill_the_disk_is_refused() {
     assert_eq!(db("sizes", &[]).ends(0).stdout, "1,100\n");
     drop(disk);
     // If less would fit, the error message says how much, and that much fits.
-    let disk = or_skip!("what_would_fill_the_disk_is_refused", tmpfs(1032 * MIB));
+    let disk = or_skip!("setup_that_would_use_reserved_space_is_refused", tmpfs(1032 * MIB));
     let url = self::url(&disk);
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let told = ["16 MiB more", "hint: use --size 8m or less, or another disk"];
@@ -282,8 +282,8 @@ fn assert_ended_by_the_disk(done: Done) {
 }
 
 #[test]
-fn filling_leaves_what_stays_free() {
-    let (_device, disk) = or_skip!("filling_leaves_what_stays_free", roomy());
+fn setup_stops_before_using_reserved_space() {
+    let (_device, disk) = or_skip!("setup_stops_before_using_reserved_space", roomy());
     let (place, url) = (Place::new(), url(&disk));
     let setup = place.start(&["db", "setup", &url, "--size=700m", "--quiet"]);
     eventually(|| disk.point.join("d/RAN/filler.db").exists());
@@ -293,8 +293,8 @@ fn filling_leaves_what_stays_free() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_cleaned_up() {
-    let (_device, disk) = or_skip!("a_full_disk_is_told_and_cleaned_up", roomy());
+fn full_disk_during_setup_is_reported_and_cleaned_up() {
+    let (_device, disk) = or_skip!("full_disk_during_setup_is_reported_and_cleaned_up", roomy());
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let folder = disk.point.join("d/RAN");
@@ -330,8 +330,8 @@ fn take_all_but(disk: &Path, bytes: u64) {
 /// If others fill the disk, a run ends before it takes the space that must stay free. What it measured is kept, and
 /// nothing that was acknowledged is lost.
 #[test]
-fn a_run_leaves_what_stays_free() {
-    let (_device, disk) = or_skip!("a_run_leaves_what_stays_free", roomy());
+fn write_run_stops_before_using_reserved_space() {
+    let (_device, disk) = or_skip!("write_run_stops_before_using_reserved_space", roomy());
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     db("setup", &["--size=1m", "--quiet"]).ends(0);
@@ -369,8 +369,8 @@ fn a_run_leaves_what_stays_free() {
 }
 
 #[test]
-fn a_disk_with_no_room_to_spare_is_only_read() {
-    let disk = or_skip!("a_disk_with_no_room_to_spare_is_only_read", tmpfs(64 * MIB));
+fn disk_without_spare_space_allows_only_reads() {
+    let disk = or_skip!("disk_without_spare_space_allows_only_reads", tmpfs(64 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     make_anyway(&url, MIB, 2000);
@@ -381,8 +381,8 @@ fn a_disk_with_no_room_to_spare_is_only_read() {
 }
 
 #[test]
-fn a_read_only_directory_is_told() {
-    let disk = or_skip!("a_read_only_directory_is_told", tmpfs(2048 * MIB));
+fn read_only_directory_is_reported() {
+    let disk = or_skip!("read_only_directory_is_reported", tmpfs(2048 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     db("setup", &["--size=1m", "--quiet"]).ends(0);
@@ -402,7 +402,7 @@ fn a_read_only_directory_is_told() {
 }
 
 #[test]
-fn one_run_at_a_time() {
+fn concurrent_runs_on_one_database_are_refused() {
     let db = Db::new(2, 1000);
     let run = db.at_work(1, &["--json", "--quiet"]);
     let told = ["d/RAN: another run works on this database", "iogauge db stop"];
@@ -426,7 +426,7 @@ fn one_run_at_a_time() {
 }
 
 #[test]
-fn nothing_goes_without_consent() {
+fn purge_and_reset_require_confirmation() {
     let db = Db::new(1, 100);
     db.measured("write", &[]);
     let purge = ["remove the database RAN at sqlite:d?", "hint: use --yes"];
@@ -438,7 +438,7 @@ fn nothing_goes_without_consent() {
 }
 
 #[test]
-fn reset_forgets_the_runs_on_one_database() {
+fn reset_removes_only_the_runs_of_one_database() {
     let db = Db::new(1, 100);
     db.run("setup", &["--size=1m", "--name=OTHER", "--quiet"]).ends(0);
     db.measured("write", &[]);
@@ -455,7 +455,7 @@ fn reset_forgets_the_runs_on_one_database() {
 }
 
 #[test]
-fn reset_goes_by_the_place_and_not_by_its_words() {
+fn reset_matches_the_location_not_the_url_spelling() {
     let db = Db::new(1, 100);
     db.measured("write", &[]);
     let absolute = format!("sqlite:{}/", db.place.work().join("d").display());

@@ -5,10 +5,10 @@ use crate::common::{Place, names, skip};
 use iogauge_test_support::postgres::Server;
 
 #[test]
-fn what_was_noted_of_a_database_goes_with_it() {
+fn purge_removes_the_acknowledgement_record() {
     let server = match Server::make() {
         Ok(server) => server,
-        Err(why) => return skip("what_was_noted_of_a_database_goes_with_it", &why),
+        Err(why) => return skip("purge_removes_the_acknowledgement_record", &why),
     };
     let (place, url) = (Place::new(), server.url().to_string());
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());

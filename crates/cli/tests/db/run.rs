@@ -76,7 +76,7 @@ fn write_counts_every_update_and_commit() {
 }
 
 #[test]
-fn read_reads_blocks_around_the_cache() {
+fn read_mode_bypasses_the_database_cache() {
     let db = Db::new(1, 2000);
     let document = db.measured("read", &["--processes=3"]);
     let step = only_step(&document);
@@ -92,7 +92,7 @@ fn read_reads_blocks_around_the_cache() {
 /// The direction is drawn for each transaction, so the share of reads is binomial. Each process may be in a transaction
 /// at the start and at the end.
 #[test]
-fn io_rolls_the_dice_for_each_transaction() {
+fn io_mode_draws_the_direction_per_transaction() {
     let db = Db::new(2, 2000);
     for asked in [0.0, 30.0, 80.0, 100.0] {
         let percent = format!("--read-pct={asked}");
@@ -111,7 +111,7 @@ fn io_rolls_the_dice_for_each_transaction() {
 }
 
 #[test]
-fn limits_are_judged() {
+fn db_run_evaluates_limits() {
     let db = Db::new(1, 2000);
     let limits = ["--limit=mean<=10s", "--limit=commit:p99<=1ns", "--transaction-length=5"];
     let document = db.measured("write", &limits);
@@ -154,7 +154,7 @@ fn database_limits(document: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_written_later_is_told() {
+fn unflushed_writes_raise_a_caveat_without_drain() {
     let db = Db::new(1, 1000);
     let code = "unflushed-writes";
     let (without, with) = (db.measured("write", &[]), db.measured("write", &["--drain"]));
@@ -175,7 +175,7 @@ fn what_is_written_later_is_told() {
 
 /// A run does not wait for a process in its think time, and counts what the process did.
 #[test]
-fn a_run_ends_in_a_pause() {
+fn run_does_not_wait_for_processes_in_think_time() {
     let db = Db::new(2, 1000);
     for mode in ["write", "read"] {
         let document = db.measured(mode, &["--processes=2", "--hang=1h"]);
@@ -189,7 +189,7 @@ fn a_run_ends_in_a_pause() {
 
 /// Written bytes and updated bytes are counted over the same time, including the ramp.
 #[test]
-fn a_drained_run_counts_from_its_first_update() {
+fn drained_run_counts_writes_and_updates_from_the_start() {
     let db = Db::new(1, 1000);
     // Earlier writes do not belong to this run.
     db.measured("write", &[]);
@@ -211,7 +211,7 @@ fn a_drained_run_counts_from_its_first_update() {
 }
 
 #[test]
-fn the_history_shows_it_again() {
+fn history_show_reproduces_the_database_result() {
     let db = Db::new(2, 1000);
     let done =
         db.run("run", &["--mode=io", "--processes=2", "--runtime=400ms", "--ramp-time=0"]).ends(0);
@@ -240,7 +240,7 @@ fn the_history_shows_it_again() {
 }
 
 #[test]
-fn a_ladder_ends_by_a_limit() {
+fn ladder_stops_when_a_limit_is_exceeded() {
     let db = Db::new(4, 1000);
     let document = db.measured("write", &["--ladder=1,2,4", "--limit=commit:mean<=1ns"]);
     assert_eq!(typed(&document).steps.len(), 1);
@@ -252,7 +252,7 @@ fn a_ladder_ends_by_a_limit() {
 }
 
 #[test]
-fn a_ladder_ends_where_throughput_stops_growing() {
+fn ladder_stops_when_throughput_stops_growing() {
     let db = Db::new(1, 1000);
     // With 400 processes, nothing does even half of 400 times what one process does.
     let document = db.measured("read", &["--ladder=1,400,401"]);
@@ -276,7 +276,7 @@ fn a_ladder_ends_where_throughput_stops_growing() {
 }
 
 #[test]
-fn a_process_that_writes_needs_a_global() {
+fn each_writing_process_requires_a_global() {
     let db = Db::new(2, 100);
     let way_out = ["there are 2", "--processes 2", "iogauge db add-globals sqlite:d --globals 1"];
     for mode in ["write", "io"] {
@@ -302,7 +302,7 @@ fn drawn(seed: u64, subscripts: u64, transactions: u64, length: u64) -> Vec<u64>
 }
 
 #[test]
-fn the_seed_tells_every_draw() {
+fn recorded_seed_reproduces_every_random_draw() {
     const LENGTH: u64 = 7;
     for seed in [Some("7"), Some("18446744073709551615"), None] {
         let db = Db::new(1, 5000);
@@ -339,7 +339,7 @@ fn assert_kept(db: &Db, done: Done) {
 }
 
 #[test]
-fn a_run_that_is_ended_keeps_what_it_measured() {
+fn interrupted_or_stopped_db_run_keeps_its_result() {
     let db = Db::new(2, 1000);
     let run = db.at_work(2, &["--json", "--quiet"]);
     run.signal("INT");
@@ -353,7 +353,7 @@ fn a_run_that_is_ended_keeps_what_it_measured() {
 }
 
 #[test]
-fn a_run_goes_on_in_the_background() {
+fn detached_db_run_completes_in_the_background() {
     let db = Db::new(1, 1000);
     let line = ["--mode=write", "--detach", "--runtime=400ms", "--ramp-time=0"];
     let told = db.run("run", &line).ends(0).stdout;
@@ -371,7 +371,7 @@ fn a_run_goes_on_in_the_background() {
 }
 
 #[test]
-fn without_a_history_nothing_is_kept() {
+fn history_none_stores_nothing() {
     let db = Db::new(1, 100);
     db.measured("write", &["--history=none"]);
     assert!(!db.place.history().exists());
@@ -381,7 +381,7 @@ fn without_a_history_nothing_is_kept() {
 }
 
 #[test]
-fn a_run_in_which_nothing_was_completed_says_so() {
+fn db_run_without_completions_raises_a_caveat() {
     let db = Db::new(1, 1000);
     // Each process starts its think time after its first transaction, which belongs to the ramp.
     let line = ["--hang=100s", "--ramp-time=2s", "--runtime=300ms", "--json", "--quiet"];

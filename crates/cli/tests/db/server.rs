@@ -76,14 +76,14 @@ fn has_workers(pid: u32) -> bool {
 }
 
 #[test]
-fn what_was_measured_outlives_the_server() {
-    let Some(mut there) = There::new("what_was_measured_outlives_the_server", "tester", &[]) else {
+fn results_are_kept_when_the_server_dies() {
+    let Some(mut there) = There::new("results_are_kept_when_the_server_dies", "tester", &[]) else {
         return;
     };
     let short = ["--mode=read", "--runtime=200ms", "--ramp-time=0", "--json", "--quiet"];
     let first = there.run("run", "", &short).ends(0).json();
     if first["steps"][0]["database"]["reads_direct"] != true {
-        return skip("what_was_measured_outlives_the_server", "no direct reads here");
+        return skip("results_are_kept_when_the_server_dies", "no direct reads here");
     }
     let run = ["--runtime=2s", "--ramp-time=0"];
     for (action, more) in [
@@ -115,8 +115,8 @@ fn what_was_measured_outlives_the_server() {
 
 /// A stopped server answers no query, and its sockets stay open.
 #[test]
-fn a_run_ends_beside_a_server_that_has_stopped() {
-    let name = "a_run_ends_beside_a_server_that_has_stopped";
+fn run_ends_when_the_server_process_is_stopped() {
+    let name = "run_ends_when_the_server_process_is_stopped";
     let Some(there) = There::new(name, "tester", &[]) else { return };
     let read = ["--mode=read"];
     let write = ["--mode=write", "--processes=2"];
@@ -145,8 +145,8 @@ fn a_run_ends_beside_a_server_that_has_stopped() {
 }
 
 #[test]
-fn a_ladder_keeps_the_rungs_before_one_that_fails() {
-    let name = "a_ladder_keeps_the_rungs_before_one_that_fails";
+fn ladder_keeps_steps_completed_before_a_failing_step() {
+    let name = "ladder_keeps_steps_completed_before_a_failing_step";
     let Some(there) = There::new(name, "tester", &["max_connections=12"]) else { return };
     let line = ["--mode=read", "--ladder=2,30", "--runtime=300ms", "--ramp-time=0"];
     let line = [&line[..], &["--json", "--quiet"]].concat();
@@ -164,8 +164,10 @@ fn a_ladder_keeps_the_rungs_before_one_that_fails() {
 }
 
 #[test]
-fn whoever_may_not_drain_is_told_before() {
-    let Some(there) = There::new("whoever_may_not_drain_is_told_before", "plain", &[]) else {
+fn missing_drain_privilege_is_reported_before_the_run() {
+    let Some(there) =
+        There::new("missing_drain_privilege_is_reported_before_the_run", "plain", &[])
+    else {
         return;
     };
     let long = ["--mode=write", "--runtime=1h", "--drain", "--quiet"];
@@ -173,8 +175,10 @@ fn whoever_may_not_drain_is_told_before() {
 }
 
 #[test]
-fn devices_nobody_sees_are_told() {
-    let Some(there) = There::new("devices_nobody_sees_are_told", "plain", &[]) else { return };
+fn unknown_server_devices_raise_a_caveat() {
+    let Some(there) = There::new("unknown_server_devices_raise_a_caveat", "plain", &[]) else {
+        return;
+    };
     let short = ["--mode=write", "--runtime=300ms", "--ramp-time=0", "--json", "--quiet"];
     let document = there.run("run", "", &short).ends(0).json();
     assert_eq!(document["steps"][0]["physical"], Value::Null);
@@ -190,8 +194,8 @@ fn devices_nobody_sees_are_told() {
 }
 
 #[test]
-fn a_search_ends_where_the_server_takes_no_more() {
-    let name = "a_search_ends_where_the_server_takes_no_more";
+fn search_stops_at_the_server_connection_limit() {
+    let name = "search_stops_at_the_server_connection_limit";
     let Some(there) = There::new(name, "tester", &["max_connections=12"]) else { return };
     let line = [
         "--mode=read",

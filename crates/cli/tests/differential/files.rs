@@ -53,8 +53,8 @@ fn places(run: &Run, directory: &Path, header_bytes: u64) -> Vec<(usize, Step)> 
 }
 
 #[test]
-fn files_are_made_and_read() {
-    const TEST: &str = "files_are_made_and_read";
+fn multiple_files_are_created_and_read_like_fio() {
+    const TEST: &str = "multiple_files_are_created_and_read_like_fio";
     let Some((stage, mount)) = Stage::with_files(TEST) else { return };
     for job in ["nrfiles.fio", "filesize.fio"] {
         let run = |tool: &str| {

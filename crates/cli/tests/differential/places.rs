@@ -7,8 +7,8 @@ use crate::statistics::{alike, by_rank};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn random_reads_meet_every_block_once() {
-    let Some(stage) = Stage::new("random_reads_meet_every_block_once") else { return };
+fn random_reads_cover_every_block_once() {
+    let Some(stage) = Stage::new("random_reads_cover_every_block_once") else { return };
     let pair = stage.both("randread.fio");
     pair.same_amounts();
     pair.same_list("places", Seen::sorted);
@@ -16,8 +16,8 @@ fn random_reads_meet_every_block_once() {
 }
 
 #[test]
-fn random_writes_meet_every_block_of_their_stretch_once() {
-    let Some(stage) = Stage::new("random_writes_meet_every_block_of_their_stretch_once") else {
+fn random_writes_cover_every_block_of_their_range_once() {
+    let Some(stage) = Stage::new("random_writes_cover_every_block_of_their_range_once") else {
         return;
     };
     let pair = stage.both("randwrite-map.fio");
@@ -27,8 +27,8 @@ fn random_writes_meet_every_block_of_their_stretch_once() {
 }
 
 #[test]
-fn a_mix_is_spread_evenly() {
-    let Some(stage) = Stage::new("a_mix_is_spread_evenly") else { return };
+fn mixed_reads_and_writes_are_spread_like_fio() {
+    let Some(stage) = Stage::new("mixed_reads_and_writes_are_spread_like_fio") else { return };
     let pair = stage.both("randrw.fio");
     pair.same_mix();
     pair.same_places((0, 32 * MIB), 4096);
@@ -37,8 +37,8 @@ fn a_mix_is_spread_evenly() {
 }
 
 #[test]
-fn skews_are_the_same() {
-    let Some(stage) = Stage::new("skews_are_the_same") else { return };
+fn skewed_distributions_match_fio() {
+    let Some(stage) = Stage::new("skewed_distributions_match_fio") else { return };
     let ranks = |seen: &Seen| by_rank(seen.visits());
     let with = |distribution: &str, other: &str| {
         let fio = stage.fio("skewed.fio", &[("DISTRIBUTION", distribution)]);
@@ -59,8 +59,8 @@ fn skews_are_the_same() {
 /// fio 3.33 scatters the blocks of its normal distribution over the whole range, and its distribution is narrower, so
 /// only the amounts are compared.
 #[test]
-fn normal_places_lie_around_the_middle() {
-    let Some(stage) = Stage::new("normal_places_lie_around_the_middle") else { return };
+fn normal_distribution_is_centered_on_the_range() {
+    let Some(stage) = Stage::new("normal_distribution_is_centered_on_the_range") else { return };
     let pair = stage.both_with("skewed.fio", &[("DISTRIBUTION", "normal:15")]);
     pair.same_amounts();
     let is_near = |io: &Io| io.offset_bytes.abs_diff(8 * MIB) * 100 < 15 * 16 * MIB;
@@ -71,16 +71,16 @@ fn normal_places_lie_around_the_middle() {
 }
 
 #[test]
-fn zones_get_their_shares() {
-    let Some(stage) = Stage::new("zones_get_their_shares") else { return };
+fn zoned_distribution_shares_match_fio() {
+    let Some(stage) = Stage::new("zoned_distribution_shares_match_fio") else { return };
     let pair = stage.both_with("skewed.fio", &[("DISTRIBUTION", "zoned:60/10:30/20:10/70")]);
     pair.same_amounts();
     pair.same_places((0, 16 * MIB), 4096);
 }
 
 #[test]
-fn alignment_is_asked_of_places_alone() {
-    let Some(stage) = Stage::new("alignment_is_asked_of_places_alone") else { return };
+fn blockalign_affects_offsets_but_not_sizes() {
+    let Some(stage) = Stage::new("blockalign_affects_offsets_but_not_sizes") else { return };
     let pair = stage.both("blockalign.fio");
     pair.same_amounts();
     pair.same_places((0, DEVICE_BYTES), 64 << 10);
@@ -88,8 +88,8 @@ fn alignment_is_asked_of_places_alone() {
 }
 
 #[test]
-fn two_devices_get_their_share() {
-    let Some(stage) = Stage::new("two_devices_get_their_share") else { return };
+fn ios_are_divided_between_two_devices_like_fio() {
+    let Some(stage) = Stage::new("ios_are_divided_between_two_devices_like_fio") else { return };
     let pair = stage.both("two-devices.fio");
     pair.same_amounts();
     let of = |seen: &Seen, device: usize| seen.only(|io| io.device == device);

@@ -5,8 +5,8 @@ use crate::seen::{Io, Op, Seen};
 use crate::stage::Stage;
 
 #[test]
-fn sequential_reads_are_the_same_one_by_one() {
-    let Some(stage) = Stage::new("sequential_reads_are_the_same_one_by_one") else { return };
+fn sequential_reads_match_fio_in_order() {
+    let Some(stage) = Stage::new("sequential_reads_match_fio_in_order") else { return };
     let pair = stage.both("read.fio");
     pair.same_amounts();
     pair.same_list("order", Seen::steps);
@@ -16,8 +16,8 @@ fn sequential_reads_are_the_same_one_by_one() {
 }
 
 #[test]
-fn clones_write_behind_each_other() {
-    let Some(stage) = Stage::new("clones_write_behind_each_other") else { return };
+fn clones_write_at_successive_offsets_like_fio() {
+    let Some(stage) = Stage::new("clones_write_at_successive_offsets_like_fio") else { return };
     let pair = stage.both("write-clones.fio");
     pair.same_amounts();
     pair.same_list("streams", Seen::streams);
@@ -25,8 +25,8 @@ fn clones_write_behind_each_other() {
 }
 
 #[test]
-fn streams_leave_out_and_run_backwards() {
-    let Some(stage) = Stage::new("streams_leave_out_and_run_backwards") else { return };
+fn sequential_skips_and_backward_reads_match_fio() {
+    let Some(stage) = Stage::new("sequential_skips_and_backward_reads_match_fio") else { return };
     for rw in ["read:64k", "read:-8k", "write:12k"] {
         let pair = stage.both_with("modified.fio", &[("RW", rw)]);
         pair.same_amounts();
@@ -37,8 +37,8 @@ fn streams_leave_out_and_run_backwards() {
 }
 
 #[test]
-fn so_many_follow_each_random_place() {
-    let Some(stage) = Stage::new("so_many_follow_each_random_place") else { return };
+fn sequential_runs_after_random_offsets_match_fio() {
+    let Some(stage) = Stage::new("sequential_runs_after_random_offsets_match_fio") else { return };
     let follows = |pair: &[Io]| pair[0].offset_bytes + pair[0].len_bytes == pair[1].offset_bytes;
     let starts = |seen: &Seen| {
         let starts = seen.ios.windows(2).filter(|pair| !follows(pair)).map(|pair| pair[1].clone());
@@ -59,8 +59,8 @@ fn so_many_follow_each_random_place() {
 }
 
 #[test]
-fn flushes_come_after_so_many_writes() {
-    let Some(stage) = Stage::new("flushes_come_after_so_many_writes") else { return };
+fn flush_intervals_match_fio() {
+    let Some(stage) = Stage::new("flush_intervals_match_fio") else { return };
     for sync in ["fsync=8", "fdatasync=5", "end_fsync=1"] {
         let (option, value) = sync.split_once('=').unwrap();
         let name = format!("{option}.fio");
@@ -77,8 +77,8 @@ fn flushes_come_after_so_many_writes() {
 }
 
 #[test]
-fn groups_come_one_after_the_other() {
-    let Some(stage) = Stage::new("groups_come_one_after_the_other") else { return };
+fn stonewall_groups_run_one_after_another() {
+    let Some(stage) = Stage::new("stonewall_groups_run_one_after_another") else { return };
     let pair = stage.both("stonewall.fio");
     pair.same_amounts();
     for (run, tool) in [(&pair.fio, "fio"), (&pair.iogauge, "iogauge")] {

@@ -4,8 +4,8 @@ use crate::seen::Op;
 use crate::stage::Stage;
 
 #[test]
-fn a_split_has_its_shares() {
-    let Some(stage) = Stage::new("a_split_has_its_shares") else { return };
+fn bssplit_shares_match_fio() {
+    let Some(stage) = Stage::new("bssplit_shares_match_fio") else { return };
     let pair = stage.both("bssplit.fio");
     pair.same_mix();
     pair.same_sizes(Op::Read);
@@ -14,8 +14,8 @@ fn a_split_has_its_shares() {
 }
 
 #[test]
-fn a_range_has_all_of_its_sizes() {
-    let Some(stage) = Stage::new("a_range_has_all_of_its_sizes") else { return };
+fn bsrange_uses_every_size_like_fio() {
+    let Some(stage) = Stage::new("bsrange_uses_every_size_like_fio") else { return };
     let pair = stage.both("bsrange.fio");
     pair.reports();
     pair.same("I/Os", |seen| seen.count(Op::Read));
@@ -24,8 +24,8 @@ fn a_range_has_all_of_its_sizes() {
 }
 
 #[test]
-fn reads_and_writes_have_sizes_of_their_own() {
-    let Some(stage) = Stage::new("reads_and_writes_have_sizes_of_their_own") else { return };
+fn separate_read_and_write_block_sizes_match_fio() {
+    let Some(stage) = Stage::new("separate_read_and_write_block_sizes_match_fio") else { return };
     let pair = stage.both("two-sizes.fio");
     pair.same_mix();
     pair.same_sizes(Op::Read);
@@ -34,8 +34,8 @@ fn reads_and_writes_have_sizes_of_their_own() {
 }
 
 #[test]
-fn amounts_are_those_of_each_clone() {
-    let Some(stage) = Stage::new("amounts_are_those_of_each_clone") else { return };
+fn io_count_and_size_apply_to_each_clone() {
+    let Some(stage) = Stage::new("io_count_and_size_apply_to_each_clone") else { return };
     let pair = stage.both("number-ios.fio");
     pair.same_amounts();
     assert_eq!(pair.iogauge.seen.count(Op::Read), 3 * 333);

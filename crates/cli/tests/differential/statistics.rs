@@ -58,7 +58,7 @@ pub fn by_rank(mut counts: Vec<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn what_differs_is_told_apart() {
+fn distribution_comparison_detects_differences() {
     assert!(alike(&[500, 300, 200], &[1020, 590, 390]));
     assert!(alike(&[7000, 3000], &[6950, 3050]));
     assert!(!alike(&[7000, 3000], &[6500, 3500]));

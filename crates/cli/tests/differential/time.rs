@@ -9,8 +9,8 @@ fn seconds(seen: &Seen) -> f64 {
 }
 
 #[test]
-fn pauses_come_between_so_many_ios() {
-    let Some(stage) = Stage::new("pauses_come_between_so_many_ios") else { return };
+fn thinktime_blocks_pauses_match_fio() {
+    let Some(stage) = Stage::new("thinktime_blocks_pauses_match_fio") else { return };
     let pair = stage.both("thinktime.fio");
     pair.same_amounts();
     pair.same("order", Seen::steps);
@@ -20,8 +20,8 @@ fn pauses_come_between_so_many_ios() {
 }
 
 #[test]
-fn a_delayed_job_begins_so_much_later() {
-    let Some(stage) = Stage::new("a_delayed_job_begins_so_much_later") else { return };
+fn startdelay_delays_the_job_like_fio() {
+    let Some(stage) = Stage::new("startdelay_delays_the_job_like_fio") else { return };
     let pair = stage.both("startdelay.fio");
     for (run, tool) in [(&pair.fio, "fio"), (&pair.iogauge, "iogauge")] {
         let begin = |op| run.seen.only(|io| io.op == op).time().0;
@@ -31,8 +31,8 @@ fn a_delayed_job_begins_so_much_later() {
 }
 
 #[test]
-fn a_rate_is_kept() {
-    let Some(stage) = Stage::new("a_rate_is_kept") else { return };
+fn rate_option_limits_iops_like_fio() {
+    let Some(stage) = Stage::new("rate_option_limits_iops_like_fio") else { return };
     let pair = stage.both("rate.fio");
     for (run, tool) in [(&pair.fio, "fio"), (&pair.iogauge, "iogauge")] {
         let rate = (run.seen.count(Op::Read) - 1) as f64 / seconds(&run.seen);

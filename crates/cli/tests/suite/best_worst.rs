@@ -23,7 +23,7 @@ fn codes(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn both_ends_of_a_known_device() {
+fn best_and_worst_case_of_a_simulated_device() {
     let options = [
         "--seconds=300ms",
         "--round=700ms",
@@ -69,7 +69,7 @@ fn both_ends_of_a_known_device() {
 }
 
 #[test]
-fn a_device_that_never_settles_is_doubted() {
+fn best_worst_flags_a_device_that_is_never_steady() {
     let wandering = "sim:channels=8,service=100us,wander=60%:1s,size=64m";
     let options = ["--seconds=100ms", "--round=250ms", "--rounds=9", "--budget=1s", "--users=4"];
     let document = document(wandering, &options);
@@ -82,7 +82,7 @@ fn a_device_that_never_settles_is_doubted() {
 }
 
 #[test]
-fn the_limit_is_the_searches() {
+fn best_worst_applies_the_limit_to_its_search() {
     let options = [
         "--read-only",
         "--seconds=100ms",
@@ -101,7 +101,7 @@ fn the_limit_is_the_searches() {
 }
 
 #[test]
-fn data_stays_as_it_is() {
+fn read_only_best_worst_leaves_data_unchanged() {
     let place = Place::new();
     let path = place.work().join("data");
     let bytes: Vec<u8> =
@@ -119,7 +119,7 @@ fn data_stays_as_it_is() {
 }
 
 #[test]
-fn a_directory_is_measured_at_both_ends() {
+fn best_worst_measures_a_directory() {
     let options = [
         "--size=16m",
         "--seconds=100ms",

@@ -13,7 +13,7 @@ fn document(options: &[&str]) -> Value {
 }
 
 #[test]
-fn the_bus_shows() {
+fn blocksize_suite_detects_the_bandwidth_limit() {
     let document = document(&["--bs=512,4k,8k,16k,64k,1m"]);
     let findings = &document["findings"];
     near(&findings["iops_max"], 80_000.0, 0.001);
@@ -32,7 +32,7 @@ fn the_bus_shows() {
 }
 
 #[test]
-fn one_at_a_time_alone_is_measured_once() {
+fn blocksize_suite_measures_queue_depth_1_only_once() {
     let document = document(&["--bs=4k,64k", "--iodepth=1"]);
     assert_eq!(document["steps"].as_array().unwrap().len(), 2);
 }

@@ -9,7 +9,7 @@ fn document(place: &Place, target: &str, options: &[&str]) -> Value {
 }
 
 #[test]
-fn four_threads_do_four_ios_at_a_time() {
+fn four_threads_keep_four_ios_outstanding() {
     let target = "sim:channels=8,service=100us,write_service=200us,dist=const,size=64m";
     let options = ["--threads=4", "--filesize=16", "--seconds=3"];
     let document = document(&Place::new(), target, &options);
@@ -32,7 +32,7 @@ fn four_threads_do_four_ios_at_a_time() {
 }
 
 #[test]
-fn threads_stay_in_their_stretches() {
+fn threads_stay_within_their_own_ranges() {
     let target = "sim:channels=8,service=100us,size=64m";
     let options = ["--threads=3", "--filesize=8", "--seconds=200ms"];
     let document = document(&Place::new(), target, &options);
@@ -46,7 +46,7 @@ fn threads_stay_in_their_stretches() {
 }
 
 #[test]
-fn each_thread_has_a_file() {
+fn each_thread_uses_its_own_file() {
     let place = Place::new();
     let options = ["--threads=2", "--filesize=4", "--seconds=300ms", "--ioengine=psync"];
     let document = document(&place, ".", &options);
@@ -63,7 +63,7 @@ fn each_thread_has_a_file() {
 }
 
 #[test]
-fn the_page_cache_is_used_where_asked_and_told() {
+fn buffered_iometer_suite_reports_the_page_cache() {
     let options = ["--threads=2", "--filesize=4", "--seconds=300ms", "--buffered"];
     let document = document(&Place::new(), ".", &options);
     let caveats = document["caveats"].as_array().unwrap();
@@ -73,7 +73,7 @@ fn the_page_cache_is_used_where_asked_and_told() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn iometer_file_size_beyond_the_target_is_rejected() {
     let place = Place::new();
     let arguments = ["suite", "iometer", "sim:size=64m,channels=2", "--threads=4", "--filesize=1g"];
     let done = place.run(&arguments).ends(2);

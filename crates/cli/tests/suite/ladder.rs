@@ -14,7 +14,7 @@ fn rows(document: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn it_ends_right_behind_the_channels() {
+fn ladder_ends_one_step_after_channels_are_saturated() {
     let constant = format!("{EIGHT},dist=const");
     let document = document(&constant, &[]);
     let rows = rows(&document);
@@ -40,7 +40,7 @@ fn it_ends_right_behind_the_channels() {
 }
 
 #[test]
-fn it_ends_where_the_limit_breaks() {
+fn ladder_suite_ends_when_the_limit_is_exceeded() {
     let constant = format!("{EIGHT},dist=const");
     // 64 users wait 800 µs, 128 users twice as long.
     let document = document(&constant, &["--growth=0", "--limit=mean<=1ms"]);
@@ -60,7 +60,7 @@ fn it_ends_where_the_limit_breaks() {
 }
 
 #[test]
-fn users_with_several_ios_each_climb_faster() {
+fn higher_queue_depth_per_user_saturates_the_ladder_earlier() {
     let document = document(EIGHT, &["--iodepth=4", "--users=1,2,4,8", "--rw=randrw"]);
     assert_eq!(rows(&document).len(), 3);
     near(&rows(&document)[0][1]["iops"], 40_000.0, 0.05);
@@ -68,7 +68,7 @@ fn users_with_several_ios_each_climb_faster() {
 }
 
 #[test]
-fn a_limit_that_nobody_keeps_is_told() {
+fn ladder_reports_a_limit_exceeded_by_one_user() {
     let document = document(EIGHT, &["--limit=mean<=50us"]);
     assert_eq!(document["steps"].as_array().unwrap().len(), 1);
     let verdict = document["verdict"][0].as_str().unwrap();
@@ -77,7 +77,7 @@ fn a_limit_that_nobody_keeps_is_told() {
 }
 
 #[test]
-fn a_directory_is_climbed() {
+fn ladder_measures_a_directory() {
     let document = document(".", &["--size=16m", "--users=1,2", "--limit=mean<=10s", "--bs=16k"]);
     let rows = rows(&document);
     assert_eq!(rows.len(), 2, "{rows:?}");

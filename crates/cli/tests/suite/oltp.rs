@@ -29,7 +29,7 @@ fn codes(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn eight_channels_serve_eight_users() {
+fn oltp_throughput_saturates_at_eight_channels() {
     let place = Place::new();
     let target = format!("{EIGHT},dist=const,size=64m");
     let line = ["suite", "oltp", &target, "--seconds=200ms", "--json", "--quiet"];
@@ -74,7 +74,7 @@ fn eight_channels_serve_eight_users() {
 }
 
 #[test]
-fn a_file_for_each_user_and_a_row_for_all() {
+fn oltp_file_per_user_creates_one_file_per_user() {
     let place = Place::new();
     let line =
         ["suite", "oltp", ".", "--file-per-user", "--users=1,3", "--size=24m", "--seconds=100ms"];
@@ -117,12 +117,10 @@ fn written(device: &Loop) -> u64 {
 }
 
 #[test]
-fn block_devices_are_read_as_they_are_and_written_on_demand() {
+fn oltp_writes_block_devices_only_on_request() {
     const LARGE: u64 = 9 * MIB + 1536;
-    let first =
-        or_skip!("block_devices_are_read_as_they_are_and_written_on_demand", Loop::new(8 * MIB));
-    let second =
-        or_skip!("block_devices_are_read_as_they_are_and_written_on_demand", Loop::new(LARGE));
+    let first = or_skip!("oltp_writes_block_devices_only_on_request", Loop::new(8 * MIB));
+    let second = or_skip!("oltp_writes_block_devices_only_on_request", Loop::new(LARGE));
     let place = Place::new();
     let target = format!("{},{}", first.path.display(), second.path.display());
     let common = ["suite", "oltp", &target, "--users=1,2", "--seconds=50ms", "--quiet"];
@@ -194,8 +192,8 @@ impl RecordingFio {
 }
 
 #[test]
-fn fio_does_the_same() {
-    const TEST: &str = "fio_does_the_same";
+fn oltp_through_fio_runs_the_same_load() {
+    const TEST: &str = "oltp_through_fio_runs_the_same_load";
     if Command::new("fio").arg("--version").output().is_err() {
         return skip(TEST, "fio is not installed");
     }
@@ -232,13 +230,13 @@ fn fio_does_the_same() {
 }
 
 #[test]
-fn fio_keeps_to_the_devices_of_each_user() {
-    const TEST: &str = "fio_keeps_to_the_devices_of_each_user";
+fn oltp_through_fio_assigns_devices_to_users() {
+    const TEST: &str = "oltp_through_fio_assigns_devices_to_users";
     if Command::new("fio").arg("--version").output().is_err() {
         return skip(TEST, "fio is not installed");
     }
-    let first = or_skip!("fio_keeps_to_the_devices_of_each_user", Loop::new(8 * MIB));
-    let second = or_skip!("fio_keeps_to_the_devices_of_each_user", Loop::new(8 * MIB));
+    let first = or_skip!("oltp_through_fio_assigns_devices_to_users", Loop::new(8 * MIB));
+    let second = or_skip!("oltp_through_fio_assigns_devices_to_users", Loop::new(8 * MIB));
     let place = Place::new();
     let target = format!("{},{}", first.path.display(), second.path.display());
     let line = ["suite", "oltp", &target, "--file-per-user", "--users=1", "--bs=64k", "--json"];

@@ -18,7 +18,7 @@ fn keys(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn steps_of_a_file_come_to_what_the_device_gives() {
+fn suite_file_steps_match_the_simulated_device() {
     let place = Place::new();
     let file = write(
         &place,
@@ -62,7 +62,7 @@ fn steps_of_a_file_come_to_what_the_device_gives() {
 }
 
 #[test]
-fn a_file_has_options_of_its_own() {
+fn suite_file_can_define_its_own_options() {
     let place = Place::new();
     let text = "seconds = \"$seconds\"\n[options]\nseconds = { value = \"TIME\", default = 1 }\n\
                 users = { value = \"N,…\", default = \"1,8\", help = \"How many\" }\n\
@@ -89,7 +89,7 @@ fn a_file_has_options_of_its_own() {
 }
 
 #[test]
-fn the_example_is_planned_and_runs() {
+fn example_suite_file_is_planned_and_run() {
     let place = Place::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/office.toml");
     let example = example.to_str().unwrap();
@@ -105,7 +105,7 @@ fn the_example_is_planned_and_runs() {
 }
 
 #[test]
-fn a_file_is_measured_and_checked() {
+fn suite_file_measures_and_verifies_a_directory() {
     let place = Place::new();
     let text = "size = \"8m\"\nseconds = \"100ms\"\n[defaults]\ndirect = 0\nioengine = \"psync\"\n\
                 [[step]]\nname = \"fill\"\nrw = \"write\"\nbs = \"1m\"\nio_size = \"4m\"\nsize = \"4m\"\n\
@@ -120,7 +120,7 @@ fn a_file_is_measured_and_checked() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_file_and_line() {
+fn suite_file_errors_report_file_and_line() {
     let place = Place::new();
     for (text, word) in [
         (
@@ -171,7 +171,7 @@ const JOBS: &str = "[global]\nsize=8m\nbs=4k\nioengine=psync\n[a]\nfilename=one\
                     [c]\nfilename=one\nrw=randread\nnumber_ios=100\n";
 
 #[test]
-fn a_job_file_is_a_list_of_steps() {
+fn job_file_runs_as_a_suite_of_steps() {
     let place = Place::new();
     let file = write(&place, "steps.fio", JOBS);
     let document = place.run(&["suite", &file, "--json", "--quiet", "--rm"]).ends(0).json();
@@ -196,7 +196,7 @@ fn a_job_file_is_a_list_of_steps() {
 }
 
 #[test]
-fn a_changed_file_does_not_go_on() {
+fn changed_suite_file_cannot_be_resumed() {
     let place = Place::new();
     let text = "seconds = 30\nsize = \"8m\"\n[defaults]\ndirect = 0\nioengine = \"psync\"\n\
                 [[step]]\nname = \"a\"\nseconds = \"200ms\"\n[[step]]\nname = \"b\"\n";

@@ -67,17 +67,17 @@ fn goes_on(signal: i32) {
 }
 
 #[test]
-fn an_interrupted_suite_goes_on() {
+fn interrupted_suite_can_be_resumed() {
     goes_on(libc::SIGINT);
 }
 
 #[test]
-fn a_killed_suite_goes_on() {
+fn killed_suite_can_be_resumed() {
     goes_on(libc::SIGKILL);
 }
 
 #[test]
-fn a_suite_goes_on_only_as_it_was_asked() {
+fn resume_with_different_options_is_refused() {
     let place = Place::new();
     cut_short(&place, 1, libc::SIGINT);
     let done = place.run(&["suite", "blocksize", ".", "--iodepth=3", "--resume"]).ends(2);

@@ -57,7 +57,7 @@ fn steady_at(rounds: &[f64]) -> Option<usize> {
 }
 
 #[test]
-fn rounds_end_where_the_device_has_settled() {
+fn snia_rounds_end_at_steady_state() {
     let place = Place::new();
     let mut ends = Vec::new();
     // Fresh for at least five rounds, worn during them, and worn late.
@@ -92,7 +92,7 @@ fn rounds_end_where_the_device_has_settled() {
 }
 
 #[test]
-fn a_device_that_never_settles_takes_all_rounds() {
+fn device_without_steady_state_uses_all_rounds() {
     let place = Place::new();
     let target = "sim:channels=1,service=10ms,dist=const,wander=30%:8s,size=64m";
     let done = suite(&place, "snia-throughput", target, &["--scale=60", "--iodepth=1"]).ends(0);
@@ -113,7 +113,7 @@ fn a_device_that_never_settles_takes_all_rounds() {
 }
 
 #[test]
-fn each_mix_and_size_comes_out_as_the_device_serves_it() {
+fn snia_iops_match_each_mix_and_block_size() {
     let place = Place::new();
     // Eight I/Os keep four channels busy. The largest blocks use the whole bus.
     let target = "sim:channels=4,service=10ms,dist=const,write_service=30ms,bus=100MB/s,size=64m";
@@ -138,7 +138,7 @@ fn each_mix_and_size_comes_out_as_the_device_serves_it() {
 }
 
 #[test]
-fn latencies_are_those_of_one_at_a_time() {
+fn snia_latencies_match_queue_depth_1() {
     let place = Place::new();
     let target = "sim:channels=8,service=2ms,dist=const,write_service=1ms,size=64m";
     let found = findings(&place, "snia-latency", target, &["--scale=60"]);
@@ -159,7 +159,7 @@ fn latencies_are_those_of_one_at_a_time() {
 }
 
 #[test]
-fn writes_fall_where_the_device_is_no_longer_fresh() {
+fn snia_saturation_shows_write_decline_after_fresh_state() {
     let place = Place::new();
     let target = "sim:channels=1,service=1ms,dist=const,fresh=32m,fresh_service=250us,size=16m";
     let options = ["--scale=600", "--threads=1", "--iodepth=1"];
@@ -182,7 +182,7 @@ fn writes_fall_where_the_device_is_no_longer_fresh() {
 }
 
 #[test]
-fn a_file_is_measured_and_does_not_conform() {
+fn snia_on_a_file_reports_nonconformance() {
     let place = Place::new();
     let options = ["--size=8m", "--scale=6000", "--purged"];
     let done = suite(&place, "snia-latency", ".", &options);
@@ -202,7 +202,7 @@ fn a_file_is_measured_and_does_not_conform() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_in_the_middle_of_a_round() {
+fn interrupted_snia_run_resumes_within_a_round() {
     let place = Place::new();
     let options = ["--size=8m", "--scale=300", "--ioengine=psync", "--iodepth=1", "--quiet"];
     let arguments = [&["suite", "snia-throughput", "."], &options[..]].concat();
@@ -235,11 +235,12 @@ fn an_interrupted_run_goes_on_in_the_middle_of_a_round() {
 }
 
 #[test]
-fn a_block_device_is_not_written_before_its_test() {
+fn snia_saturation_does_not_prefill_the_block_device() {
     let place = Place::new();
     let image = place.work().join("image");
     std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
-    let device = or_skip!("a_block_device_is_not_written_before_its_test", Loop::on(&image, &[]));
+    let device =
+        or_skip!("snia_saturation_does_not_prefill_the_block_device", Loop::on(&image, &[]));
     let options =
         ["suite", "snia-saturation", device.as_str(), "--destroy-data", "--scale=1000", "--json"];
     let done = place.run(&[&options[..], &["--purged"]].concat()).ends(0);
@@ -258,7 +259,7 @@ fn a_block_device_is_not_written_before_its_test() {
 }
 
 #[test]
-fn a_plan_shows_rounds_that_are_alike_once() {
+fn plan_lists_identical_rounds_once() {
     let place = Place::new();
     for (name, rounds, lines) in [("snia-saturation", "1–1440", 1), ("snia-throughput", "1–25", 2)]
     {
@@ -269,7 +270,7 @@ fn a_plan_shows_rounds_that_are_alike_once() {
 }
 
 #[test]
-fn what_the_tests_cannot_do_is_refused() {
+fn unsupported_snia_options_are_rejected() {
     let place = Place::new();
     for (name, target, option, says) in [
         ("snia-iops", "sim:size=64m", "--scale=0", "--scale: must be between 1"),

@@ -59,7 +59,7 @@ fn every_suite_is_listed_and_documented_with_its_options() {
 }
 
 #[test]
-fn plans_tell_each_step_once_and_touch_nothing() {
+fn plans_list_each_step_once_and_change_nothing() {
     let place = Place::new();
     for suite in SUITES.iter() {
         let plan = run(&place, suite, &["--dry-run", "--json", "--quiet"]).ends(0).json();
@@ -74,7 +74,7 @@ fn plans_tell_each_step_once_and_touch_nothing() {
 }
 
 #[test]
-fn every_suite_runs_as_it_was_planned_and_is_kept() {
+fn every_suite_runs_its_plan_and_is_stored() {
     let place = Place::new();
     for suite in SUITES.iter() {
         let plan = run(&place, suite, &["--dry-run", "--json", "--quiet"]).ends(0).json();
@@ -105,7 +105,7 @@ fn every_suite_runs_as_it_was_planned_and_is_kept() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line() {
+fn invalid_suite_arguments_cause_a_one_line_error() {
     let place = Place::new();
     let done = place.run(&["suite", "nosuch", TARGET]).ends(2);
     assert!(

@@ -112,7 +112,7 @@ fn found(document: &Value) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_device_that_keeps_everything_is_called_right() {
+fn verify_suite_passes_on_a_correct_device() {
     let place = Place::new();
     for target in ["sim:channels=8,service=100us,size=8m,data=keep", "."] {
         if target == "." && !direct_io("a_device_that_keeps_everything", &place.work()) {
@@ -136,7 +136,7 @@ fn a_device_that_keeps_everything_is_called_right() {
 }
 
 #[test]
-fn a_device_without_data_is_refused() {
+fn verify_suite_refuses_targets_it_cannot_read_back() {
     let place = Place::new();
     let done = place.run(&["suite", "verify", "sim:nvme", "--size=8m"]).ends(2);
     assert!(done.stderr.contains("data=keep"), "{}", done.stderr);
@@ -148,8 +148,8 @@ fn a_device_without_data_is_refused() {
 
 /// After several acknowledged rounds, the device is damaged in five ways.
 #[test]
-fn each_way_to_be_wrong_is_named_with_its_block() {
-    const TEST: &str = "each_way_to_be_wrong_is_named_with_its_block";
+fn verify_suite_reports_each_fault_kind_with_its_block() {
+    const TEST: &str = "verify_suite_reports_each_fault_kind_with_its_block";
     let place = Place::new();
     let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
@@ -194,8 +194,8 @@ fn each_way_to_be_wrong_is_named_with_its_block() {
 
 /// A device that loses flushed data returns to the state of an earlier round.
 #[test]
-fn a_device_that_goes_back_in_time_is_found_out() {
-    const TEST: &str = "a_device_that_goes_back_in_time_is_found_out";
+fn verify_suite_detects_a_device_that_loses_flushed_data() {
+    const TEST: &str = "verify_suite_detects_a_device_that_loses_flushed_data";
     let place = Place::new();
     let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
@@ -219,8 +219,8 @@ fn a_device_that_goes_back_in_time_is_found_out() {
 
 /// Data of an earlier run with the same options is not mistaken for data of this run.
 #[test]
-fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
-    const TEST: &str = "what_an_earlier_run_wrote_is_told_from_what_is_lost";
+fn verify_suite_distinguishes_old_data_from_lost_writes() {
+    const TEST: &str = "verify_suite_distinguishes_old_data_from_lost_writes";
     let place = Place::new();
     let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
@@ -234,8 +234,8 @@ fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
 
 /// Kills at any moment lose nothing that was acknowledged, and are not reported as faults of the device.
 #[test]
-fn kills_at_any_moment_are_no_false_alarm() {
-    const TEST: &str = "kills_at_any_moment_are_no_false_alarm";
+fn kills_at_random_times_cause_no_verify_errors() {
+    const TEST: &str = "kills_at_random_times_cause_no_verify_errors";
     let place = Place::new();
     let Some(device) = Disk::new(&place, TEST) else { return };
     let mut words = verify(&device, &["--rounds=30", "--iodepth=8"]);

@@ -65,7 +65,7 @@ walk_all!(
 );
 
 #[test]
-fn each_row_says_what_can_be_set() {
+fn every_backend_documents_its_settings() {
     for info in BACKENDS {
         let name = info.name;
         assert_eq!(BACKENDS.iter().filter(|other| other.name == name).count(), 1, "{name}");
@@ -83,7 +83,7 @@ fn each_row_says_what_can_be_set() {
 }
 
 #[test]
-fn each_row_has_a_fixture() {
+fn every_backend_has_a_test_fixture() {
     for info in BACKENDS {
         assert!(fixture::is_known(info.name), "{} has no fixture", info.name);
     }

@@ -100,13 +100,13 @@ fn opened(script: Script) -> Result<Box<dyn Database>, DbError> {
 }
 
 #[test]
-fn one_that_never_answers() {
+fn server_that_never_answers_times_out() {
     let error = opened(|session| session.fall_silent()).unwrap_err();
     assert!(matches!(&error, DbError::Unreachable(text) if text.contains("10 s")), "{error:?}");
 }
 
 #[test]
-fn one_whose_login_drips() {
+fn slow_endless_login_message_times_out() {
     let drip: Script = |session| {
         session.startup()?;
         session.say(b"N\0\x01\0\0")?;
@@ -120,7 +120,7 @@ fn one_whose_login_drips() {
 }
 
 #[test]
-fn one_that_lets_in_and_never_answers() {
+fn server_silent_after_login_is_reported_as_gone() {
     let silent: Script = |session| {
         session.let_in()?;
         session.fall_silent()
@@ -130,7 +130,7 @@ fn one_that_lets_in_and_never_answers() {
 }
 
 #[test]
-fn one_that_floods_with_notices() {
+fn endless_server_notices_end_the_connection() {
     let login: Script = |session| {
         session.startup()?;
         loop {
@@ -150,7 +150,7 @@ fn one_that_floods_with_notices() {
 }
 
 #[test]
-fn one_whose_lengths_cannot_be() {
+fn impossible_message_lengths_end_the_connection() {
     // Each server waits until the client disconnects. A client that waited for the rest of the message would not.
     let lengths: [Script; 4] = [
         |session| {
@@ -182,7 +182,7 @@ fn one_whose_lengths_cannot_be() {
 }
 
 #[test]
-fn one_that_is_none_at_all() {
+fn non_postgres_server_is_rejected() {
     let web: Script = |session| {
         session.say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")?;
         session.fall_silent()
@@ -192,7 +192,7 @@ fn one_that_is_none_at_all() {
 }
 
 #[test]
-fn one_that_is_never_content_with_a_password() {
+fn endless_password_requests_are_rejected() {
     let never: Script = |session| {
         session.startup()?;
         loop {
@@ -205,7 +205,7 @@ fn one_that_is_never_content_with_a_password() {
 }
 
 #[test]
-fn one_that_asks_for_hours_of_hashing() {
+fn excessive_scram_iterations_are_rejected() {
     let hours: Script = |session| {
         session.startup()?;
         session.message(b'R', &[&10u32.to_be_bytes()[..], b"SCRAM-SHA-256\0\0"].concat())?;
@@ -222,7 +222,7 @@ fn one_that_asks_for_hours_of_hashing() {
 }
 
 #[test]
-fn one_that_quotes_at_length() {
+fn overlong_server_error_is_reported_as_failure() {
     let quotes: Script = |session| {
         session.startup()?;
         let body = [&b"SFATAL\0VFATAL\0CXX000\0M"[..], &[b'x'; 100_000], b"\0\0"].concat();
@@ -233,7 +233,7 @@ fn one_that_quotes_at_length() {
 }
 
 #[test]
-fn one_that_sends_byte_by_byte_is_understood() {
+fn byte_by_byte_messages_are_parsed() {
     let slow: Script = |session| {
         session.0.set_nodelay(true)?;
         session.startup()?;
@@ -269,7 +269,7 @@ fn with_one_field(session: &mut Session, field: &[u8]) -> std::io::Result<()> {
 }
 
 #[test]
-fn one_whose_answers_are_none_is_told_and_breaks_nothing() {
+fn nonsensical_query_results_cause_errors_without_panic() {
     let answers: [Script; 3] = [
         |session| with_one_field(session, b"18446744073709551615"),
         |session| with_one_field(session, b"../../etc/passwd"),
@@ -309,7 +309,7 @@ fn with_identity(session: &mut Session, identity: &str) -> std::io::Result<()> {
 }
 
 #[test]
-fn an_identity_names_no_file_elsewhere() {
+fn server_identity_cannot_name_an_outside_file() {
     let honest = opened(|session| with_identity(session, "7b0cb1ee-2f02-4b1c")).unwrap();
     assert_eq!(honest.identity().unwrap(), "7b0cb1ee-2f02-4b1c");
     let liars: [Script; 3] = [

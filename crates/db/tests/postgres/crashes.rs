@@ -15,8 +15,8 @@ const WORKERS: u32 = 2;
 const URL: &str = "IOGAUGE_TEST_POSTGRES_URL";
 
 #[test]
-fn a_server_that_crashes_keeps_what_was_acknowledged() {
-    let name = "a_server_that_crashes_keeps_what_was_acknowledged";
+fn acknowledged_commits_survive_a_server_crash() {
+    let name = "acknowledged_commits_survive_a_server_crash";
     let mut server = or_skip!("a_server_that_crashes", Server::make());
     let db = open(&server.url());
     let globals = set_up(db.as_ref(), &[2000, 2000]);
@@ -63,8 +63,8 @@ fn a_server_that_crashes_keeps_what_was_acknowledged() {
 }
 
 #[test]
-fn a_session_that_is_ended_is_gone() {
-    let server = or_skip!("a_session_that_is_ended_is_gone", Server::make());
+fn terminated_session_is_reported_as_gone() {
+    let server = or_skip!("terminated_session_is_reported_as_gone", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[1000]);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
@@ -83,7 +83,7 @@ fn a_session_that_is_ended_is_gone() {
 }
 
 #[test]
-fn a_client_that_is_killed_leaves_whole_transactions() {
+fn killed_client_leaves_only_complete_transactions() {
     let name = "a_client_that_is_killed";
     let server = or_skip!("a_client_that_is_killed", Server::make());
     let db = open(&server.url());

@@ -21,14 +21,17 @@ fn server_on(disk: &Mount, log: Option<PathBuf>) -> Result<Server, String> {
 }
 
 #[test]
-fn what_does_not_fit_is_gone_again() {
-    let name = "what_does_not_fit_is_gone_again";
+fn objects_too_large_for_the_disk_are_removed_again() {
+    let name = "objects_too_large_for_the_disk_are_removed_again";
     let log = tempfile::tempdir().unwrap();
-    let disk = or_skip!("what_does_not_fit_is_gone_again", small_disk());
+    let disk = or_skip!("objects_too_large_for_the_disk_are_removed_again", small_disk());
     let waldir = log.path().join("wal");
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(log.path(), open_to_all).unwrap();
-    let server = or_skip!("what_does_not_fit_is_gone_again", server_on(&disk, Some(waldir)));
+    let server = or_skip!(
+        "objects_too_large_for_the_disk_are_removed_again",
+        server_on(&disk, Some(waldir))
+    );
     let db = open(&server.url());
     let free = || rustix::fs::statvfs(&disk.point).map(|about| about.f_bavail * about.f_frsize);
     let before = free().unwrap();
@@ -49,15 +52,15 @@ fn what_does_not_fit_is_gone_again() {
 }
 
 #[test]
-fn the_places_of_data_and_log_are_told() {
-    let name = "the_places_of_data_and_log_are_told";
+fn data_and_wal_locations_are_reported() {
+    let name = "data_and_wal_locations_are_reported";
     let log = tempfile::tempdir().unwrap();
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(log.path(), open_to_all).unwrap();
-    let disk = or_skip!("the_places_of_data_and_log_are_told", small_disk());
+    let disk = or_skip!("data_and_wal_locations_are_reported", small_disk());
     let waldir = log.path().join("wal");
     let made = server_on(&disk, Some(waldir.clone()));
-    let server = or_skip!("the_places_of_data_and_log_are_told", made);
+    let server = or_skip!("data_and_wal_locations_are_reported", made);
     server.psql("ALTER SYSTEM SET max_wal_size = '48MB'");
     server.psql("SELECT pg_reload_conf()");
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -73,9 +76,9 @@ fn the_places_of_data_and_log_are_told() {
 }
 
 #[test]
-fn a_log_that_is_full_is_told_too() {
-    let disk = or_skip!("a_log_that_is_full_is_told_too", small_disk());
-    let mut server = or_skip!("a_log_that_is_full_is_told_too", server_on(&disk, None));
+fn full_wal_disk_is_reported() {
+    let disk = or_skip!("full_wal_disk_is_reported", small_disk());
+    let mut server = or_skip!("full_wal_disk_is_reported", server_on(&disk, None));
     let db = open(&server.url());
     let (made, _) = followed(|progress| db.setup(1 << 30, progress));
     let error = made.unwrap_err();

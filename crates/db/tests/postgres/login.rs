@@ -56,19 +56,19 @@ fn passwords_are_asked_for(method: &str, port: u16) {
 }
 
 #[test]
-fn scram_passwords_are_asked_for() {
-    let (_server, port) = or_skip!("scram_passwords_are_asked_for", guarded("scram-sha-256"));
+fn scram_passwords_are_requested() {
+    let (_server, port) = or_skip!("scram_passwords_are_requested", guarded("scram-sha-256"));
     passwords_are_asked_for("scram", port);
 }
 
 #[test]
-fn md5_passwords_are_asked_for() {
-    let (_server, port) = or_skip!("md5_passwords_are_asked_for", guarded("md5"));
+fn md5_passwords_are_requested() {
+    let (_server, port) = or_skip!("md5_passwords_are_requested", guarded("md5"));
     passwords_are_asked_for("md5", port);
 }
 
 #[test]
-fn where_no_server_is_that_is_said() {
+fn missing_server_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
@@ -85,7 +85,7 @@ fn where_no_server_is_that_is_said() {
 }
 
 #[test]
-fn what_cannot_be_asked_of_a_server_is_told_before() {
+fn invalid_postgres_settings_are_rejected_before_connecting() {
     let place = "postgres://tester@127.0.0.1:1/postgres";
     for setting in [
         "sslmode=require",
@@ -103,8 +103,8 @@ fn what_cannot_be_asked_of_a_server_is_told_before() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_missing() {
-    let server = or_skip!("a_database_that_is_not_there_is_missing", Server::make());
+fn nonexistent_database_is_reported_as_missing() {
+    let server = or_skip!("nonexistent_database_is_reported_as_missing", Server::make());
     let url = format!("postgres://tester@/nowhere?host={}", server.dir().display());
     let error = backend::open(&url.parse().unwrap()).unwrap_err();
     assert!(matches!(error, DbError::Missing(_)), "{error:?}");
@@ -116,8 +116,8 @@ fn a_database_that_is_not_there_is_missing() {
 }
 
 #[test]
-fn settings_of_the_session_are_told() {
-    let server = or_skip!("settings_of_the_session_are_told", Server::make());
+fn session_settings_are_reported() {
+    let server = or_skip!("session_settings_are_reported", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[10]);
     assert_eq!(db.about().unwrap().may_lose, None);

@@ -11,8 +11,8 @@ const COUNT_OF_SCHEMA: &str =
     "SELECT count(*) FROM pg_class WHERE relnamespace = '\"RAN\"'::regnamespace";
 
 #[test]
-fn a_foreign_schema_is_left_alone() {
-    let server = or_skip!("a_foreign_schema_is_left_alone", Server::make());
+fn foreign_schema_remains_unchanged() {
+    let server = or_skip!("foreign_schema_remains_unchanged", Server::make());
     let db = open(&server.url());
     // Neither its name nor its comment alone makes a schema one of iogauge.
     for sql in [
@@ -41,8 +41,8 @@ fn a_foreign_schema_is_left_alone() {
 }
 
 #[test]
-fn foreign_tables_stay_where_ours_go() {
-    let server = or_skip!("foreign_tables_stay_where_ours_go", Server::make());
+fn purge_keeps_foreign_tables() {
+    let server = or_skip!("purge_keeps_foreign_tables", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[10]);
     server.psql(
@@ -69,8 +69,8 @@ fn foreign_tables_stay_where_ours_go() {
 }
 
 #[test]
-fn an_index_that_is_not_wanted_is_none() {
-    let server = or_skip!("an_index_that_is_not_wanted_is_none", Server::make());
+fn interrupted_global_creation_leaves_no_table() {
+    let server = or_skip!("interrupted_global_creation_leaves_no_table", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[10]);
     let stop = AtomicBool::new(false);

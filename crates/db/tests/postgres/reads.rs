@@ -12,8 +12,8 @@ use std::time::Duration;
 const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: false };
 
 #[test]
-fn the_server_says_what_its_cache_had() {
-    let mut server = or_skip!("the_server_says_what_its_cache_had", Server::make());
+fn server_reports_its_cache_hits() {
+    let mut server = or_skip!("server_reports_its_cache_hits", Server::make());
     let url = server.url().with_setting("reads=server").unwrap();
     let db = open(&url);
     set_up(db.as_ref(), &[2000]);
@@ -43,8 +43,8 @@ fn the_server_says_what_its_cache_had() {
 }
 
 #[test]
-fn a_run_of_reads_agrees_with_the_server() {
-    let server = or_skip!("a_run_of_reads_agrees_with_the_server", Server::make());
+fn read_counts_match_server_statistics() {
+    let server = or_skip!("read_counts_match_server_statistics", Server::make());
     let db = open(&server.url().with_setting("reads=server").unwrap());
     set_up(db.as_ref(), &[2000, 2000]);
     // Excludes the index tree, which a session reads when it plans a statement.
@@ -67,7 +67,7 @@ fn a_run_of_reads_agrees_with_the_server() {
 }
 
 #[test]
-fn files_are_read_around_the_server_where_they_can_be() {
+fn direct_reads_bypass_the_server_when_possible() {
     let name = "files_are_read_around_the_server";
     let server = or_skip!("files_are_read_around_the_server", Server::make());
     if !rustix::process::getuid().is_root() {
@@ -87,8 +87,8 @@ fn files_are_read_around_the_server_where_they_can_be() {
 }
 
 #[test]
-fn a_standby_can_be_read() {
-    let mut server = or_skip!("a_standby_can_be_read", Server::make());
+fn standby_server_supports_reads() {
+    let mut server = or_skip!("standby_server_supports_reads", Server::make());
     let url = server.url().with_setting("reads=server").unwrap();
     set_up(open(&url).as_ref(), &[2000]);
     server.psql("CHECKPOINT");

@@ -10,8 +10,8 @@ use iogauge_test_support::postgres::Server;
 use std::time::Duration;
 
 #[test]
-fn a_plain_user_can_do_most() {
-    let server = or_skip!("a_plain_user_can_do_most", Server::make());
+fn unprivileged_user_can_run_most_operations() {
+    let server = or_skip!("unprivileged_user_can_run_most_operations", Server::make());
     server.psql("CREATE ROLE plain LOGIN");
     let url = format!("postgres://plain@/postgres?host={}", server.dir().display());
     let url: DbUrl = url.parse().unwrap();

@@ -70,12 +70,12 @@ fn survives(settings: &str) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn acknowledged_rocksdb_commits_survive_a_kill() {
     survives("memtable=128k");
 }
 
 #[test]
-fn without_waiting_for_the_log_it_survives_the_kill_of_the_process() {
+fn unsynced_rocksdb_commits_survive_a_process_kill() {
     survives("synchronous=off&memtable=128k");
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 const SETTINGS: &str = "direct=no";
 
 #[test]
-fn a_full_disk_is_told_and_leaves_what_was_there() {
+fn rocksdb_full_disk_is_reported_and_existing_data_remains() {
     let _alone = alone();
-    let disk = or_skip!("a_full_disk_is_told_and_leaves_what_was_there", Mount::tmpfs(64 << 20));
+    let disk =
+        or_skip!("rocksdb_full_disk_is_reported_and_existing_data_remains", Mount::tmpfs(64 << 20));
     let db = database(&disk.point, SETTINGS);
     let full = setup(db.as_ref(), 200 << 20).unwrap_err();
     assert!(matches!(full, DbError::Full(_)), "{full:?}");
@@ -32,9 +33,10 @@ fn a_full_disk_is_told_and_leaves_what_was_there() {
 }
 
 #[test]
-fn a_disk_that_fills_ends_the_run_and_loses_nothing() {
+fn rocksdb_disk_filling_up_ends_the_run_without_loss() {
     let _alone = alone();
-    let disk = or_skip!("a_disk_that_fills_ends_the_run_and_loses_nothing", Mount::tmpfs(16 << 20));
+    let disk =
+        or_skip!("rocksdb_disk_filling_up_ends_the_run_without_loss", Mount::tmpfs(16 << 20));
     let db = database(&disk.point, SETTINGS);
     setup(db.as_ref(), 1 << 20).unwrap();
     create(db.as_ref(), 1000).unwrap();
@@ -54,9 +56,9 @@ fn a_disk_that_fills_ends_the_run_and_loses_nothing() {
 }
 
 #[test]
-fn where_nothing_can_be_written_it_is_read() {
+fn rocksdb_read_only_file_system_supports_reads() {
     let _alone = alone();
-    let disk = or_skip!("where_nothing_can_be_written_it_is_read", Mount::tmpfs(16 << 20));
+    let disk = or_skip!("rocksdb_read_only_file_system_supports_reads", Mount::tmpfs(16 << 20));
     let db = database(&disk.point, SETTINGS);
     setup(db.as_ref(), 1 << 20).unwrap();
     create(db.as_ref(), 1000).unwrap();

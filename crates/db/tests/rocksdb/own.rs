@@ -20,7 +20,7 @@ fn open(dir: &Path) -> DB {
 }
 
 #[test]
-fn a_database_of_somebody_else_is_left_alone() {
+fn foreign_rocksdb_database_remains_unchanged() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(made(dir.path())).unwrap();
@@ -36,7 +36,7 @@ fn a_database_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn a_database_that_another_program_has_open_is_busy() {
+fn database_opened_by_another_program_is_reported_as_busy() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
@@ -53,7 +53,7 @@ fn a_database_that_another_program_has_open_is_busy() {
 }
 
 #[test]
-fn a_global_that_was_killed_while_it_was_made_is_made_again() {
+fn partially_created_global_is_recreated() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
@@ -72,7 +72,7 @@ fn a_global_that_was_killed_while_it_was_made_is_made_again() {
 }
 
 #[test]
-fn many_files_hold_one_global() {
+fn one_rocksdb_global_can_span_many_files() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
@@ -87,7 +87,7 @@ fn many_files_hold_one_global() {
 }
 
 #[test]
-fn a_block_stays_what_setup_made_it() {
+fn block_size_is_fixed_at_setup() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     setup(database(dir.path(), "block=16k").as_ref(), 1 << 20).unwrap();
@@ -100,7 +100,7 @@ fn a_block_stays_what_setup_made_it() {
 }
 
 #[test]
-fn rounds_sum_up_to_what_rocksdb_counts() {
+fn update_rounds_sum_to_rocksdb_statistics() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "memtable=256k&synchronous=off");
@@ -137,7 +137,7 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
 }
 
 #[test]
-fn blocks_are_read_whose_files_have_gone() {
+fn blocks_of_deleted_sst_files_remain_readable() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "memtable=128k&synchronous=off");

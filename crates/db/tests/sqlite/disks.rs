@@ -31,8 +31,8 @@ fn with_room(act: &dyn Fn() -> Result<(), DbError>) {
 }
 
 #[test]
-fn a_setup_that_finds_no_room_leaves_nothing() {
-    let disk = or_skip!("a_setup_that_finds_no_room_leaves_nothing", Mount::tmpfs(4 << 20));
+fn sqlite_setup_without_space_leaves_no_files() {
+    let disk = or_skip!("sqlite_setup_without_space_leaves_no_files", Mount::tmpfs(4 << 20));
     let db = database(&disk.point.join("made"), "");
     assert_full(&followed(|progress| db.setup(16 << 20, progress)).0);
     assert!(names(&disk.point).is_empty(), "{:?}", names(&disk.point));
@@ -45,8 +45,8 @@ fn a_setup_that_finds_no_room_leaves_nothing() {
 }
 
 #[test]
-fn a_global_that_finds_no_room_leaves_nothing() {
-    let disk = or_skip!("a_global_that_finds_no_room_leaves_nothing", Mount::tmpfs(4 << 20));
+fn creating_global_on_full_disk_leaves_no_files() {
+    let disk = or_skip!("creating_global_on_full_disk_leaves_no_files", Mount::tmpfs(4 << 20));
     let db = database(&disk.point.join("made"), "cache=1m");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
     let before = names(&disk.point.join("made/RAN"));
@@ -58,11 +58,8 @@ fn a_global_that_finds_no_room_leaves_nothing() {
 }
 
 #[test]
-fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
-    let disk = or_skip!(
-        "a_disk_that_fills_during_a_run_costs_nothing_acknowledged",
-        Mount::tmpfs(8 << 20)
-    );
+fn disk_full_during_run_loses_no_acknowledged_commit() {
+    let disk = or_skip!("disk_full_during_run_loses_no_acknowledged_commit", Mount::tmpfs(8 << 20));
     // With these settings the log is never checkpointed.
     let db = database(&disk.point.join("made"), "checkpoint=1h&checkpoint_size=1t");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
@@ -90,8 +87,8 @@ fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
 }
 
 #[test]
-fn a_read_only_disk_is_told() {
-    let disk = or_skip!("a_read_only_disk_is_told", Mount::tmpfs(4 << 20));
+fn read_only_file_system_is_reported_as_read_only() {
+    let disk = or_skip!("read_only_file_system_is_reported_as_read_only", Mount::tmpfs(4 << 20));
     let place = disk.point.join("made");
     let db = database(&place, "");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
@@ -112,7 +109,7 @@ fn a_read_only_disk_is_told() {
 }
 
 #[test]
-fn what_a_killed_creation_left_is_in_nobodys_way() {
+fn leftovers_of_killed_creation_do_not_block_later_use() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("made");
     let db = database(&place, "");
@@ -137,7 +134,7 @@ fn what_a_killed_creation_left_is_in_nobodys_way() {
 
 /// SQLite opens logs, their indexes and journals by name, and writes to them without a check.
 #[test]
-fn files_planted_beside_a_global_are_left_alone() {
+fn planted_wal_shm_and_journal_files_are_not_modified() {
     let foreign = vec![b'x'; 600_000];
     for (suffix, is_link) in
         [("-shm", true), ("-wal", true), ("-journal", true), ("-wal", false), ("-journal", false)]
@@ -171,7 +168,7 @@ fn files_planted_beside_a_global_are_left_alone() {
 }
 
 #[test]
-fn a_damaged_file_is_told_with_the_way_out() {
+fn corrupt_database_file_is_reported_with_hint() {
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
@@ -184,7 +181,7 @@ fn a_damaged_file_is_told_with_the_way_out() {
 }
 
 #[test]
-fn a_page_size_is_setups_to_choose() {
+fn page_size_is_fixed_at_setup() {
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "page_size=16k");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();

@@ -20,7 +20,7 @@ const OFTEN: &str = "checkpoint=2ms&checkpoint_size=128k";
 /// Works until it is killed, in the process that [`work_and_kill`] spawns.
 #[test]
 #[ignore = "it is a part of another test, which starts it"]
-fn works_until_it_is_killed() {
+fn child_process_that_writes_until_killed() {
     let url = std::env::var(URL).expect("the other test says where");
     let db = iogauge_db::backend::open(&url.parse().unwrap()).unwrap();
     let (plan, before) = (plan(Mode::Write, 2, SEED), sequences(db.as_ref(), 2));
@@ -84,7 +84,7 @@ fn kill(settings: &str, times: u32) {
 
 fn work_and_kill(db: &dyn Database, url: &str, before: &[u64]) {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "killed::works_until_it_is_killed"])
+        .args(["--ignored", "--exact", "killed::child_process_that_writes_until_killed"])
         .env(URL, url)
         .stdout(Stdio::null())
         .spawn();
@@ -110,19 +110,19 @@ fn work_and_kill(db: &dyn Database, url: &str, before: &[u64]) {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_a_killed_run() {
+fn acknowledged_commits_survive_a_killed_run() {
     kill(&format!("{OFTEN}&synchronous=full"), 3);
 }
 
 #[test]
-fn a_killed_process_loses_nothing_where_commits_do_not_wait() {
+fn killed_process_loses_nothing_with_asynchronous_commits() {
     kill(&format!("{OFTEN}&synchronous=normal"), 2);
     kill("synchronous=off", 2);
 }
 
 /// The file of the previous run stays until the next run can begin.
 #[test]
-fn a_run_whose_workers_cannot_be_connected_notes_nothing() {
+fn failed_worker_connection_keeps_previous_run_record() {
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();

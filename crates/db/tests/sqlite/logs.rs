@@ -64,7 +64,7 @@ fn log_bytes_in_this_thread(dir: &Path, settings: &str, transactions: u64) -> u6
 }
 
 #[test]
-fn the_logs_bytes_are_counted_over_its_new_beginnings() {
+fn wal_bytes_are_counted_across_wal_resets() {
     let (quiet, busy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let never = log_bytes_of(quiet.path(), "checkpoint=1h&checkpoint_size=1t", 300);
     let often = log_bytes_of(busy.path(), "checkpoint=1ms&checkpoint_size=64k", 300);
@@ -73,7 +73,7 @@ fn the_logs_bytes_are_counted_over_its_new_beginnings() {
 }
 
 #[test]
-fn a_log_that_is_never_at_rest_begins_anew() {
+fn wal_is_reset_under_continuous_writes() {
     // In memory, because on a disk the log's growth during a checkpoint depends on the disk.
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let db = set_up(dir.path(), "checkpoint=1h&checkpoint_size=512k&synchronous=normal");
@@ -101,7 +101,7 @@ fn a_log_that_is_never_at_rest_begins_anew() {
 }
 
 #[test]
-fn every_round_but_the_last_leaves_the_data_right() {
+fn drained_data_file_is_complete_without_wal() {
     let dir = tempfile::tempdir().unwrap();
     let db = set_up(dir.path(), "checkpoint=5ms&checkpoint_size=128k&synchronous=off&cache=1m");
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
@@ -121,7 +121,7 @@ fn every_round_but_the_last_leaves_the_data_right() {
 }
 
 #[test]
-fn somebody_who_reads_holds_no_worker_up_for_long() {
+fn open_read_transaction_does_not_stall_workers() {
     let dir = tempfile::tempdir().unwrap();
     let settings = "checkpoint=1h&checkpoint_size=128k&synchronous=normal";
     let db = set_up(dir.path(), settings);

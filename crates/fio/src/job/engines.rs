@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fio_gets_engines_that_reach_what_is_judged() {
+    fn only_engines_with_checkable_targets_are_passed_to_fio() {
         for word in
             EngineKind::FIO_NAMES.iter().map(|(word, _)| *word).chain(OF_FILES.iter().copied())
         {

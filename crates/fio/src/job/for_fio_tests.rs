@@ -34,7 +34,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn fio_gets_a_section_for_each_job_that_stands_alone() {
+fn each_job_becomes_a_self_contained_fio_section() {
     let text = "[global]\nioengine=posixaio\nrw=randwrite\nsize=8m\n[a #1\n]\n";
     assert!(refused(text).contains("is no section"));
     let text = "[global]\nioengine=posixaio\nrw=randwrite\nsize=8m\ninclude inc.fio\n\
@@ -53,7 +53,7 @@ fn fio_gets_a_section_for_each_job_that_stands_alone() {
 }
 
 #[test]
-fn what_would_reach_other_files_is_refused_by_name() {
+fn options_that_access_other_files_are_rejected_by_name() {
     for line in [
         "filename=/x",
         "unlink_each_loop=1",
@@ -108,13 +108,13 @@ fn what_would_reach_other_files_is_refused_by_name() {
 }
 
 #[test]
-fn a_value_that_passes_is_one_line() {
+fn passed_values_are_stripped_of_comments() {
     let text = "[a]\nfilename=f # a remark\nsize=1m ; another\nrw=read\nbs=4k#8k\nthread\n";
     assert!(written(text).text.starts_with("[j0]\nrw=read\nbs=4k\nthread\nsize=1048576\n"));
 }
 
 #[test]
-fn clones_of_one_place_stay_one_section_and_others_become_several() {
+fn clones_with_equal_ranges_share_one_section() {
     let same = written("[a]\nrw=write\nfilename=x\nsize=1m\nnumjobs=3\nstonewall\n").text;
     assert!(same.matches("[j").count() == 1 && same.contains("numjobs=3\n"), "{same}");
     let moved = "[a]\nfilename=x\nsize=1m\nnumjobs=3\nstonewall\noffset_increment=2m\n";
@@ -133,7 +133,7 @@ fn clones_of_one_place_stay_one_section_and_others_become_several() {
 }
 
 #[test]
-fn stretches_count_from_the_first_byte_a_job_may_touch() {
+fn offsets_are_relative_to_first_usable_byte() {
     let base = |text: &str| read(text).unwrap().text(&|path| given(path, MIB), None).unwrap().text;
     let text = base("[a]\nfilename=x:yy\nsize=4m\noffset=1m\n");
     assert!(text.contains("\noffset=2097152\nsize=4194304\n"), "{text}");
@@ -150,7 +150,7 @@ fn stretches_count_from_the_first_byte_a_job_may_touch() {
 }
 
 #[test]
-fn engines_without_files_keep_their_words() {
+fn engines_without_files_keep_their_options() {
     let text = "[a]\nioengine=http\nhttp_host=localhost\nfilename=/bucket/object\nsize=1m\n";
     let jobs = read(text).unwrap();
     assert!(!jobs.jobs()[0].has_files() && !jobs.jobs()[0].writes_remotely());
@@ -166,7 +166,7 @@ fn engines_without_files_keep_their_words() {
 }
 
 #[test]
-fn logs_have_names_of_their_own() {
+fn log_files_get_unique_names() {
     let text = "[global]\nwrite_bw_log=/logs/x\n[a]\nfilename=f\nsize=1m\nwrite_lat_log\n\
                 [b/c]\nfilename=f\nsize=1m\nwrite_iops_log=/logs/x\nper_job_logs=0\n";
     let FioText { text, logs, .. } = written(text);
@@ -178,7 +178,7 @@ fn logs_have_names_of_their_own() {
 }
 
 #[test]
-fn a_search_has_the_last_word() {
+fn search_overrides_queue_depth_and_runtime() {
     let text = "[a]\nioengine=libaio\nfilename=f\nsize=1m\niodepth=64\nruntime=5\nnumjobs=9\n";
     let at = |text: &str| {
         let text = read(text).unwrap().text(&|path| given(path, 0), Some(8)).unwrap().text;
@@ -189,7 +189,7 @@ fn a_search_has_the_last_word() {
 }
 
 #[test]
-fn what_takes_memory_is_bounded_and_read() {
+fn memory_related_options_are_limited_and_parsed() {
     let job = |more: &str| format!("[a]\nfilename=f\nsize=8m\n{more}\n");
     for (more, word) in [
         ("iodepth=100000000", "iodepth"),
@@ -208,7 +208,7 @@ fn what_takes_memory_is_bounded_and_read() {
 }
 
 #[test]
-fn trims_are_judged_as_writes() {
+fn trims_count_as_writes() {
     for (rw, writes) in [("read", false), ("randread:8", false), ("randtrim", true), ("rw", true)] {
         let jobs = read(&format!("[a]\nrw={rw}\nfilename=f\nsize=1m\n")).unwrap();
         let job = &jobs.jobs()[0];
@@ -218,7 +218,7 @@ fn trims_are_judged_as_writes() {
 }
 
 #[test]
-fn jobs_that_multiply_the_options_of_all_are_refused() {
+fn oversized_expansion_of_global_options_is_rejected() {
     let global = format!("[global]\nsize=1m\n{}", format!("bs={}\n", "4k,".repeat(2)).repeat(4000));
     let said = refused(&format!("{global}{}", "[a]\nfilename=f\n".repeat(4000)));
     assert!(said.contains("more than 16 MiB"), "{said}");
@@ -228,7 +228,7 @@ proptest! {
     /// For any job file, fio receives only sections `jN` of one-line options that are allowed, and files by
     /// their descriptors.
     #[test]
-    fn nothing_but_plain_lines_reaches_fio(
+    fn generated_job_file_contains_only_plain_allowed_lines(
         lines in prop::collection::vec(("[a-z_]{0,4}|filename|rw|bs|mem|unlink|write_bw_log|size|\
             directory|name|wait_for", "(\\PC|[\n#;:'\"$%\\\\\u{a0}]){0,12}|1m|read|write|/x"), 0..8),
     ) {
@@ -250,7 +250,7 @@ proptest! {
 
 /// fio recreates a file that ends before the job's range does.
 #[test]
-fn fio_is_asked_for_no_more_than_the_files_hold() {
+fn job_range_never_exceeds_file_size() {
     let sized = |text: &str, size_bytes: u64| {
         let given = |path: &Path| Some(GivenFile { size_bytes, ..given(path, MIB)? });
         read(text).unwrap().text(&given, None).unwrap().text
@@ -265,7 +265,7 @@ fn fio_is_asked_for_no_more_than_the_files_hold() {
 }
 
 #[test]
-fn reasons_are_those_of_the_option() {
+fn rejections_give_option_specific_reason_and_hint() {
     for (line, reason, right) in [
         ("create_only=1", "makes the files before", "iogauge prepare"),
         ("fill_device=1", "never fills a file system", "size="),

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_sections_options_and_comments() {
+    fn sections_options_and_comments_are_parsed() {
         let text = "; one\n# two\n[global]\r\n  rw = read ; three\n\n[a b%]\nbs=4k # four\n\
                     time_based\niodepth-batch=2\n[c]";
         let some = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_expanded() {
+    fn variables_in_values_are_expanded() {
         let wanted = [
             ("size=${SIZE}", "64m"),
             ("filename=/dev/${DISK}:/x/${NOT_SET}y", "/dev/sdz:/x/y"),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
+    fn syntax_errors_report_file_and_line() {
         let file = |text: &str| MemorySource::default().file("a.fio", text);
         for (source, wanted) in [
             (MemorySource::default(), "a.fio: cannot be read"),
@@ -337,14 +337,14 @@ mod tests {
     }
 
     #[test]
-    fn only_blanks_of_ascii_are_taken_away() {
+    fn only_ascii_whitespace_is_trimmed() {
         assert_eq!(options("filename=\tx\u{a0} ")[0].1.as_deref(), Some("x\u{a0}"));
         assert_eq!(options("filename=\u{2003}x")[0].1.as_deref(), Some("\u{2003}x"));
     }
 
     /// Input that would take much time or memory is rejected early.
     #[test]
-    fn files_of_any_length_are_read_or_refused_at_once() {
+    fn huge_job_files_are_rejected_early() {
         let include = "include b\n".repeat(1_000_000);
         let sections = "[a]\n".repeat(100_000);
         let global = format!("[global]\n{}[a]\n", "rw=read\n".repeat(1_000_000));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn includes_that_multiply_end() {
+    fn exponentially_nested_includes_are_rejected() {
         let mut source = MemorySource::default().file("a.fio", "[a]\ninclude 0");
         for depth in 0..7 {
             let line = format!("include {}\n", depth + 1);
@@ -381,7 +381,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "(\\PC|[\\[\\]=;#${}\n ]){0,80}") {
+        fn reading_arbitrary_job_file_never_panics(text in "(\\PC|[\\[\\]=;#${}\n ]){0,80}") {
             let _ = read(Path::new("a.fio"), &MemorySource::default().file("a.fio", &text));
         }
     }

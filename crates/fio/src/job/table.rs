@@ -560,7 +560,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_has_one_row() {
+    fn option_names_and_aliases_are_unique() {
         let mut names: Vec<&str> = OPTIONS
             .iter()
             .flat_map(|row| row.aliases.iter().copied().chain([row.name]))
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_by_alias_and_with_dashes() {
+    fn options_are_found_by_alias_and_with_dashes() {
         assert_eq!(find("readwrite").unwrap().name, "rw");
         assert_eq!(find("ramp-time").unwrap().name, "ramp_time");
         assert_eq!(find("hugepage-size").unwrap().name, "hugepage_size");
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn mistyped_names_are_guessed() {
+    fn mistyped_option_names_get_a_suggestion() {
         for (typed, meant) in [
             ("readwrit", "readwrite"),
             ("io_depth", "iodepth"),
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_one_line() {
+    fn option_reasons_are_single_line() {
         for row in OPTIONS {
             let (Status::Accepted(why) | Status::Unsupported { why, .. }) = row.status else {
                 continue;

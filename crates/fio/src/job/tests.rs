@@ -53,7 +53,7 @@ fn names(jobs: &[PlannedJob]) -> Vec<&str> {
 }
 
 #[test]
-fn a_bare_job_has_fios_defaults() {
+fn empty_job_uses_fio_defaults() {
     let load = load("");
     assert_eq!((load.rw, load.block.single()), (Pattern::Read, Some(4096)));
     assert_eq!((load.engine, load.iodepth, load.numjobs), (EngineKind::Psync, 1, 1));
@@ -64,7 +64,7 @@ fn a_bare_job_has_fios_defaults() {
 }
 
 #[test]
-fn options_reach_the_load() {
+fn job_options_are_applied_to_load() {
     let load = load(
         "ioengine=libaio\nreadwrite=randrw\nrwmixwrite=30\nbs=8k,64k\niodepth=32\nbuffered=0\n\
          sync=dsync\nfsync=16\nrandom_distribution=zipf:1.2\nrandseed=7\niodepth_batch=8\n\
@@ -82,7 +82,7 @@ fn options_reach_the_load() {
 }
 
 #[test]
-fn sections_inherit_what_stands_above_them() {
+fn sections_inherit_from_preceding_global_sections() {
     let text = "[global]\nbs=8k\nrw=randread\n[a]\nbs=16k\n[global]\nrw=randwrite\n[b]\n";
     let jobs = jobs(&format!("[global]\nfilename=x\n{text}"));
     let loads: Vec<_> = jobs.iter().map(|job| job.load(&[GIB]).unwrap()).collect();
@@ -93,13 +93,13 @@ fn sections_inherit_what_stands_above_them() {
 }
 
 #[test]
-fn kb_base_counts_wherever_it_stands() {
+fn kb_base_applies_regardless_of_position() {
     assert_eq!(load("bs=4k\nkb_base=1000\n").block.single(), Some(4000));
     assert_eq!(load("kb_base=1000\nbs=4ki\n").block.single(), Some(4096));
 }
 
 #[test]
-fn block_sizes_by_direction_and_share() {
+fn block_sizes_per_direction_and_split_are_parsed() {
     assert_eq!(load("bs=8k,").block.to_string(), "8 KiB,4 KiB");
     assert_eq!(load("bs=,8k").block.to_string(), "4 KiB,8 KiB");
     assert_eq!(load("bsrange=16k-16k").block.single(), Some(16 << 10));
@@ -110,19 +110,19 @@ fn block_sizes_by_direction_and_share() {
 }
 
 #[test]
-fn zones_without_a_size_take_the_rest() {
+fn zone_without_size_takes_remaining_percentage() {
     let zoned = load("rw=randread\nnorandommap\nrandom_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zoned.distribution.to_string(), "zoned:50/5:30/15:20/80");
 }
 
 #[test]
-fn an_engine_of_single_calls_has_one_io_a_thread() {
+fn synchronous_engine_has_queue_depth_one_per_thread() {
     assert_eq!(load("ioengine=sync\niodepth=32").iodepth, 1);
     assert_eq!(load("ioengine=io_uring\niodepth=32").iodepth, 32);
 }
 
 #[test]
-fn groups_end_where_a_job_waits() {
+fn stonewall_starts_a_new_group() {
     let names_of = |text: &str| -> Vec<Vec<String>> {
         let text = format!("[global]\nfilename=x\n{text}");
         groups(&text).iter().map(|g| g.jobs.iter().map(|j| j.name.clone()).collect()).collect()
@@ -138,7 +138,7 @@ fn groups_end_where_a_job_waits() {
 }
 
 #[test]
-fn clones_share_files_or_have_their_own() {
+fn clones_share_named_files_or_get_separate_ones() {
     let own = jobs("[a]\nnumjobs=3\nsize=1m\ndirectory=/d:/e");
     assert_eq!(names(&own), ["a", "a", "a"]);
     let files: Vec<_> = own.iter().flat_map(|job| job.files.clone()).collect();
@@ -161,7 +161,7 @@ fn clones_share_files_or_have_their_own() {
 }
 
 #[test]
-fn files_are_named_as_fio_names_them() {
+fn generated_file_names_match_fio() {
     let files = |text: &str| jobs(&format!("[j b]\nsize=8m\n{text}")).remove(0).files;
     let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
     assert_eq!(files(""), paths(&["j b.0.0"]));
@@ -176,13 +176,13 @@ fn files_are_named_as_fio_names_them() {
 }
 
 #[test]
-fn a_name_is_of_one_job() {
+fn name_option_applies_to_one_job_only() {
     let jobs = jobs("[global]\nname=g\nsize=1m\n[a]\n[b]\nname=c");
     assert_eq!(names(&jobs), ["a", "c"]);
 }
 
 #[test]
-fn a_stretch_begins_behind_the_offset() {
+fn job_range_starts_at_its_offset() {
     let job = jobs("[a]\nfilename=x\nbs=1m\nsize=16m\noffset=8m\noffset_increment=4m\nnumjobs=2");
     let sizes: Vec<_> = job.iter().map(|job| job.file_size_bytes).collect();
     assert_eq!(sizes, [Some(24 << 20), Some(28 << 20)]);
@@ -191,7 +191,7 @@ fn a_stretch_begins_behind_the_offset() {
 }
 
 #[test]
-fn sizes_are_shared_out_among_files() {
+fn job_size_is_divided_among_files() {
     let job = jobs("[a]\nfilename=x:y\nsize=8m\nbs=1m").remove(0);
     assert_eq!(job.file_size_bytes, Some(4 << 20));
     let load = job.load(&[4 << 20, 4 << 20]).unwrap();
@@ -208,7 +208,7 @@ fn blocks(load: &iogauge_model::Load) -> Option<u64> {
 }
 
 #[test]
-fn a_job_ends_by_its_amount() {
+fn size_loops_and_io_size_set_total_io_amount() {
     let amount = |text: &str| blocks(&load(&format!("bs=1m\n{text}")));
     assert_eq!(amount("size=64m"), Some(64));
     assert_eq!(amount("size=50%"), Some(512));
@@ -218,7 +218,7 @@ fn a_job_ends_by_its_amount() {
 }
 
 #[test]
-fn amounts_and_times_bound_each_other() {
+fn io_amount_and_runtime_limits_combine() {
     let amount = |text: &str| blocks(&load(&format!("bs=1m\n{text}")));
     assert_eq!(amount("size=64m\nio_size=50%"), Some(32));
     assert_eq!(amount("size=64m\nnumber_ios=10"), Some(10));
@@ -233,7 +233,7 @@ fn amounts_and_times_bound_each_other() {
 }
 
 #[test]
-fn jobs_that_differ_in_their_times_have_times_of_their_own() {
+fn jobs_with_different_runtimes_keep_their_own() {
     let times = |text: &str| {
         let group = groups(&format!("[global]\nfilename=x\nsize=1m\n{text}")).remove(0);
         let own = |job: &PlannedJob| job.load(&[GIB]).unwrap().own_time;
@@ -251,7 +251,7 @@ fn jobs_that_differ_in_their_times_have_times_of_their_own() {
 }
 
 #[test]
-fn offsets_are_bytes_or_shares() {
+fn offset_accepts_bytes_or_percentage() {
     let job = |text: &str| load(&format!("bs=64k\n{text}"));
     assert_eq!(job("offset=1m").offset_bytes, 1 << 20);
     let third = job("offset=33%").offset_bytes;
@@ -260,7 +260,7 @@ fn offsets_are_bytes_or_shares() {
 }
 
 #[test]
-fn rates_are_of_each_clone_and_direction() {
+fn rate_options_apply_per_clone_and_direction() {
     let rate = |text: &str| {
         let load = load(text);
         (load.arrivals.map(|a| (a.rate_iops, a.process)), load.read_percent)
@@ -276,7 +276,7 @@ fn rates_are_of_each_clone_and_direction() {
 }
 
 #[test]
-fn a_latency_target_is_a_search() {
+fn latency_target_starts_a_search() {
     let searched = |text: &str| {
         let job = jobs(&format!("[a]\nfilename=x\nioengine=libaio\niodepth=64\n{text}")).remove(0);
         assert_eq!(job.load(&[GIB]).unwrap().io_size_bytes, None);
@@ -295,14 +295,14 @@ fn a_latency_target_is_a_search() {
 }
 
 #[test]
-fn repeated_runs_draw_the_same_unless_told_not_to() {
+fn random_seed_is_fixed_unless_randrepeat_is_off() {
     assert_eq!(load("rw=randread").seed, 1);
     assert_eq!(load("rw=randread\nrandrepeat=0").seed, 42);
     assert_eq!(load("rw=randread\nrandrepeat=0\nrandseed=9").seed, 9);
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn invalid_options_are_reported_with_file_and_line() {
     for (line, words) in [
         ("rw=randreed", &["rw: ", "randreed", "randread"][..]),
         ("iodepht=4", &["iodepht", "no option of fio", "hint: use iodepth"]),
@@ -327,7 +327,7 @@ fn mistakes_are_told_with_their_place() {
 }
 
 #[test]
-fn what_is_lacking_is_told_by_name() {
+fn unsupported_options_are_reported_by_name() {
     for (line, words) in [
         ("cgroup=a", &["cgroup is not supported", "--lenient"][..]),
         ("verify=null", &["verify=null is not supported", "crc32c"]),
@@ -352,7 +352,7 @@ fn what_is_lacking_is_told_by_name() {
 }
 
 #[test]
-fn jobs_that_cannot_run_together_are_refused() {
+fn incompatible_jobs_are_rejected() {
     let planned = |text: &str| read(text).unwrap().plan().map(drop).unwrap_err().to_string();
     let message = planned("[a]\n[b]\n[c]\nwait_for=b");
     assert!(message.starts_with("a.fio:4: wait_for=b is not supported"), "{message}");
@@ -363,7 +363,7 @@ fn jobs_that_cannot_run_together_are_refused() {
 }
 
 #[test]
-fn a_file_without_a_job_is_refused() {
+fn job_file_without_jobs_is_rejected() {
     for text in ["", "; nothing\n", "[global]\nrw=read"] {
         assert!(read(text).unwrap_err().to_string().contains("no job"), "{text}");
     }
@@ -376,7 +376,7 @@ fn option() -> impl Strategy<Value = (usize, u32)> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_in_one_line(
+    fn arbitrary_text_is_parsed_or_rejected_without_panic(
         text in "(\\PC|[\\[\\]=;#${}:,/%\n ]|\\[a\\]\n|rw=|bs=|size=|include |numjobs=){0,60}"
     ) {
         match read(&text) {
@@ -390,7 +390,7 @@ proptest! {
     }
 
     #[test]
-    fn any_value_of_any_option_is_taken_or_refused(
+    fn arbitrary_option_values_never_panic(
         row in 0..OPTIONS.len(), value in "[0-9a-z:,/%.()*+ -]{0,16}"
     ) {
         let text = format!("[a]\nfilename=x\n{}={value}\n", OPTIONS[row].name);
@@ -404,7 +404,7 @@ proptest! {
     /// For each option, the last occurrence in the section counts, or else the last one in the [global]
     /// sections above it, or else the default.
     #[test]
-    fn inheritance_is_the_last_word_above(
+    fn last_occurrence_of_option_wins(
         sections in proptest::collection::vec((any::<bool>(), proptest::collection::vec(option(), 0..4)), 1..8)
     ) {
         const NAMES: [&str; 4] = ["iodepth", "fsync", "rwmixread", "numjobs"];
@@ -434,7 +434,7 @@ proptest! {
 }
 
 #[test]
-fn a_second_line_of_files_names_the_one_that_would_be_right() {
+fn duplicate_filename_hint_shows_correct_line() {
     for (first, second, right) in [
         ("a", "a", "hint: remove this line"),
         ("a:b", "b", "hint: remove this line"),

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_values_reach_fio() {
+    fn only_plain_values_are_passed_to_fio() {
         for value in ["4k", "zipf:1.2", "4k/50:8k/50,16k/", "50%", "host name", ""] {
             assert_eq!(line(Via::Pass, Some(value)), Ok(Some(format!("bs={value}"))), "{value}");
         }
@@ -90,7 +90,7 @@ mod tests {
 
     /// Checks the column of the table: rejections have a reason, and accepted values are plain.
     #[test]
-    fn every_option_says_what_becomes_of_it() {
+    fn every_option_defines_how_it_is_passed_to_fio() {
         for row in OPTIONS {
             match row.via {
                 Via::Only { values, why } => {
@@ -112,7 +112,7 @@ mod tests {
 
     /// Options whose value is a path, a command or the name of something outside the job.
     #[test]
-    fn no_path_reaches_fio() {
+    fn options_with_paths_are_not_passed_to_fio() {
         for name in [
             "filename",
             "directory",

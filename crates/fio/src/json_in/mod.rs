@@ -318,7 +318,7 @@ mod tests {
 }"#;
 
     #[test]
-    fn fio_2_in_microseconds_and_kibibytes() {
+    fn fio_2_units_are_microseconds_and_kibibytes() {
         for chunk in [1, 7, 4096] {
             let (results, problems) = feed(FIO_2, chunk);
             assert_eq!(problems, [""; 0]);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_cannot_be_read_leaves_the_others() {
+    fn unreadable_job_does_not_affect_other_jobs() {
         let text = r#"{ "jobs" : [
             {"jobname" : "a", "read" : {"io_bytes" : 4096,
              "iops" : "many"}},
@@ -354,7 +354,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn jobs_read_whole_are_those_that_are_cut(
+        fn json_results_are_independent_of_chunk_size(
             at in 0..FIO_2.len(),
             with in prop::sample::select(vec!["", "{", "}", "]", "\"", "\n", "\n{", "nan", ",", "\\"]),
             chunk in 1usize..2000,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_and_all_of_them() {
+    fn client_stats_and_all_clients_total_are_read() {
         let client = |host: &str| {
             format!(
                 r#"{{"jobname": "a", "hostname": "{host}", "job_runtime": 2000, "job options":
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_are_told_of() {
+    fn non_fio_json_is_reported() {
         let (results, problems) = feed("{\"a\": {\"jobs\": [1]}}", 4096);
         assert!(results.is_empty());
         assert!(problems[0].contains("no result of fio"), "{problems:?}");

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_job_come_first_and_defaults_last() {
+    fn job_options_override_globals_and_defaults() {
         let job = asked(r#"{"rw": "randrw:8", "bs": "8k"}"#, r#"{"bs": "4k", "iodepth": "16"}"#);
         assert_eq!((job.rw.as_str(), job.engine.as_str()), ("randrw", "psync"));
         assert_eq!((job.blocks[1], job.iodepth), (range(8192, 8192), Some(16)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn block_sizes_of_directions() {
+    fn block_sizes_per_direction_are_read() {
         let blocks = |option: &str| asked(&format!("{{{option}}}"), "{}").blocks;
         let (k4, k8) = (range(4096, 4096), range(8192, 8192));
         assert_eq!(blocks(r#""bs": "4k,8k""#), [k4, k8, k8]);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_wait_where_sync_is_asked() {
+    fn sync_option_marks_writes_as_synchronous() {
         let waits = |job: &str, global: &str| asked(job, global).is_synchronous.unwrap();
         for yes in ["1", "sync", "dsync", ""] {
             assert!(waits(&format!(r#"{{"sync": "{yes}"}}"#), "{}"), "{yes}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_counted_by_their_time() {
+    fn process_count_is_derived_from_job_runtime() {
         let grouped = of(r#"{"numjobs": "1", "group_reporting": "1"}"#, "{}");
         assert_eq!(grouped.users(Some(24_000.0), 3001.0), Some(8));
         assert_eq!(grouped.users(Some(3002.0), 3001.0), Some(1));

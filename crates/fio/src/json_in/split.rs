@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_elements() {
+    fn top_level_members_and_array_elements_are_split() {
         let text = "{\n \"a\" : \"x}\\\"y\",\n \"jobs\": [ {\"b\": [1, {}]}, 7 ,\"c\"],\n \"n\":-1.5 }\nrest";
         let (pieces, taken, step) = split(text.as_bytes(), 4096);
         let piece = |key: &str, is_element, value: &str, line| {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_breaks_off_leaves_the_next_one_alone() {
+    fn truncated_document_does_not_affect_the_next() {
         for cut in
             ["{\n \"jobs\": [\n {\"a\": 1", "{\n \"jobs\": [\n {\"a\": {", "{ \"a\"", "{\"a", "{"]
         {
@@ -421,7 +421,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic_and_chunks_do_not_matter(
+        fn json_splitting_is_independent_of_chunk_size(
             text in prop::collection::vec(prop::sample::select(b"{}[]\":,\\\n a1-".to_vec()), 0..60),
             chunk in 1usize..9,
         ) {
@@ -429,7 +429,7 @@ mod tests {
         }
 
         #[test]
-        fn objects_read_ahead_are_those_that_are_cut(
+        fn read_ahead_and_incremental_splitting_agree(
             words in prop::collection::vec(prop::sample::select(vec![
                 "{", "}", "[", "]", ",", ":", "\"a\"", "\"", "\\", "\n", " ", "1", "{}", "[{}]",
                 "\"a\":", "{\"a\": {\n\"b\": [{}, 1]}}", "\n{\n\"a\": \"}\\\"\"\n}\n", "nan",

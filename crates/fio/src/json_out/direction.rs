@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_joined_to_half_seconds() {
+    fn samples_are_merged_into_half_second_intervals() {
         let mut series = vec![point(0.1, 10); 12];
         series[0] = point(0.1, 20);
         let (bw, iops) = samples(&series, reads);
@@ -261,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bins_hold_every_latency(values in prop::collection::vec(0u64..1 << 42, 1..200)) {
+        fn histogram_bins_count_every_latency(values in prop::collection::vec(0u64..1 << 42, 1..200)) {
             let mut histogram = Histogram::new();
             values.iter().for_each(|value| histogram.record(*value));
             let of = |detail| {

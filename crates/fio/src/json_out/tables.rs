@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_stand_below_their_bound() {
+    fn latencies_fall_below_bucket_upper_bound() {
         let (read, write) = (direction(&[1, 3, 999, 150_000]), direction(&[3_000_000_000]));
         let tables = latency([&read, &write].into_iter());
         for (table, name) in [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn depths_stand_at_the_power_of_two_below() {
+    fn queue_depths_are_bucketed_by_power_of_two() {
         let worker = |queue_depth_achieved, ios| WorkerResult {
             job: 0,
             worker: 0,
@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_sum_to_the_whole(values in prop::collection::vec(0u64..1 << 43, 1..200)) {
+        fn latency_percentages_sum_to_100(values in prop::collection::vec(0u64..1 << 43, 1..200)) {
             let tables = latency([&direction(&values)].into_iter());
             let all = [tables.ns, tables.us, tables.ms];
             let sum: f64 = all.iter().flat_map(|t| &t.0).map(|(_, share)| share).sum();

@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_times() {
+    fn known_timestamps_are_converted() {
         // From fio 3.33 with TZ=UTC.
         assert_eq!(shown(1_795_252_006), "Sat Nov 21 09:06:46 2026");
         assert_eq!(unix_seconds("2026-11-21T09:06:46Z"), Some(1_795_252_006));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_times() {
+    fn invalid_timestamps_are_rejected() {
         for text in [
             "",
             "2026-11-21",
@@ -71,12 +71,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "[0-9TZ:.-]{0,24}") {
+        fn timestamp_parsing_never_panics(text in "[0-9TZ:.-]{0,24}") {
             let _ = unix_seconds(&text).map(shown);
         }
 
         #[test]
-        fn what_is_shown_is_the_day_that_was_read(
+        fn formatted_timestamp_matches_parsed_date(
             year in 1970i64..=9999, month in 1i64..=12, day in 1i64..=28, second in 0i64..60,
         ) {
             let text = format!("{year:04}-{month:02}-{day:02}T23:00:{second:02}Z");

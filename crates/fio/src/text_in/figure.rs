@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_suffixes() {
+    fn counts_with_suffixes_are_parsed() {
         assert_eq!(value(number("46.0k")), Some(46_000.0));
         assert_eq!(value(number(" 17392 ")), Some(17_392.0));
         assert_eq!(value(number("1.2M")), Some(1_200_000.0));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_bytes_moved_between_versions() {
+    fn byte_units_depend_on_fio_version() {
         let old = |text| value(bytes(text, Prefix::Binary));
         let new = |text| value(bytes(text, Prefix::Decimal));
         assert_eq!(old("417688KB"), Some(417_688.0 * 1024.0));
@@ -223,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_printed_bounds_what_is_taken() {
+    fn refined_value_stays_within_printed_precision() {
         let printed = number("65.7k").unwrap();
         assert_eq!(printed.refined(65_650.8), 65_650.8);
         assert_eq!(printed.refined(70_000.0), 65_700.0);
     }
 
     #[test]
-    fn times_of_ctime() {
+    fn ctime_timestamps_are_parsed() {
         assert_eq!(unix_seconds("Sat Nov 21 09:06:36 2026"), Some(1_795_251_996));
         assert_eq!(unix_seconds("Thu Jan  1 00:00:00 1970"), Some(0));
         assert_eq!(unix_seconds("Tue Feb 29 12:00:00 2000"), Some(951_825_600));
@@ -239,20 +239,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_the_nearest_ones(digits in "[0-9]{0,20}[.]?[0-9]{0,20}[.]?") {
+        fn decimal_parsing_matches_std_f64_parsing(digits in "[0-9]{0,20}[.]?[0-9]{0,20}[.]?") {
             let figure = leading(&digits).map(|(figure, _)| figure.value);
             prop_assert_eq!(figure, digits.parse::<f64>().ok());
         }
 
         #[test]
-        fn keys_are_found_where_they_are(line in "[ab=é]{0,12}", key in "[ab=é]{1,3}") {
+        fn key_splitting_matches_std_split(line in "[ab=é]{0,12}", key in "[ab=é]{1,3}") {
             prop_assert_eq!(cut(&line, &key), line.split_once(&key));
             prop_assert_eq!(once(&line, b'='), line.split_once('='));
             prop_assert!(pieces(&line, b'=').eq(line.split('=')));
         }
 
         #[test]
-        fn no_text_panics(text in ".{0,40}") {
+        fn parsing_arbitrary_figures_never_panics(text in ".{0,40}") {
             let _ = (number(&text), bytes(&text, Prefix::Binary), percent(&text));
             let _ = (unit_ns(&text), unix_seconds(&text), field(&text, "="));
         }

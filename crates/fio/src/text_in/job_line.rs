@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_writing_block_sizes() {
+    fn all_block_size_notations_are_parsed() {
         let all = [fixed(8192); 3];
         assert_eq!(blocks("8K-8K/8K-8K"), [fixed(8192), fixed(8192), None]);
         assert_eq!(blocks("8K-8K/8K-8K/8K-8K"), all);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_before_a_run() {
+    fn job_lines_before_a_run_are_parsed() {
         let line = "job 1: (g=2): rw=randrw, bs=8K-8K/8K-8K, ioengine=psync, iodepth=4";
         let (group, name, asked_for) = asked(line).unwrap();
         assert_eq!((group, name.as_str()), (2, "job 1"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_before_a_result() {
+    fn job_lines_before_a_result_are_parsed() {
         let line = "job1: (groupid=0, jobs=8): err= 0: pid=4181";
         let read = reported(line).unwrap().unwrap();
         assert_eq!((read.name, read.group, read.users, read.error), ("job1", 0, 8, 0));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_like_the_last_one_is_another_job() {
+    fn repeated_job_line_adds_another_job() {
         let mut jobs = AskedJobs::default();
         let first = "b: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=psync, iodepth=1";
         assert!(!jobs.add_like_last(first), "there is no last one");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_different_jobs_has_what_they_share() {
+    fn group_of_different_jobs_merges_their_options() {
         let mut jobs = AskedJobs::default();
         for line in [
             "a: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=psync, iodepth=1",

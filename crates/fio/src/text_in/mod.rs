@@ -206,7 +206,7 @@ mod tests {
 
     /// Lines as fio 2.8, fio 2.17 and the client of 3.20 write them.
     #[test]
-    fn spellings_between_versions() {
+    fn text_formats_of_several_fio_versions_are_read() {
         let (results, problems) = read(
             "a: (g=0): rw=write, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=16\n\
              fio-2.8-1-g87a0\n\
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn flushes_have_latencies_of_their_own() {
+    fn fsync_latencies_are_read_separately() {
         let (results, problems) = read(
             "a: (groupid=0, jobs=1): err= 0: pid=1: Sat Nov 21 09:06:36 2026\n  \
              write: IOPS=58, BW=132KiB/s (135kB/s)(21.0MiB/170299msec); 0 zone resets\n    \
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_lines_are_written_over() {
+    fn progress_lines_before_carriage_return_are_ignored() {
         let (results, problems) = read(
             "Jobs: 1 (f=1): [R(1)][100.0%][eta 00m:00s]\r\rjob: (groupid=3, jobs=2): err= 5: pid=1\r\n",
         );
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_and_the_rest_kept() {
+    fn unreadable_lines_are_reported_and_the_rest_is_kept() {
         let (results, problems) = read(
             "a: (groupid=0, jobs=1): err= 0: pid=1\n\
              read : io=1MB, bw=1MB/s, iops=1 , runt=  1000msec\n\

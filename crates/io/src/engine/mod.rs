@@ -209,7 +209,7 @@ mod tests {
     use iogauge_model::load::options::Dialect;
 
     #[test]
-    fn every_kind_has_one_row() {
+    fn every_engine_kind_has_one_table_row() {
         use EngineKind::{IoUring, Libaio, Mmap, Null, Psync, Sim};
         for kind in [IoUring, Libaio, Psync, Mmap, Null, Sim] {
             assert_eq!(ENGINES.iter().filter(|e| e.kind == kind).count(), 1);

@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn loop_devices_are_told_from_their_partitions_and_from_disks() {
+    fn loop_device_names_exclude_partitions_and_disks() {
         let text = "major minor  #blocks  name\n\n 254        0  268435456 vda\n   7        0      65536 loop0\n \
                     259        1      1024 loop0p1\n   7       12      4 loop12\n   7 1 4 loop\n";
         assert_eq!(loop_names(text).collect::<Vec<_>>(), ["loop0", "loop12"]);
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_names_never_panics(text in "\\PC{0,80}") {
+        fn parsing_loop_device_names_never_panics(text in "\\PC{0,80}") {
             let _ = loop_names(&text).count();
         }
     }

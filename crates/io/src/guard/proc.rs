@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn swaps_are_read_without_the_heading() {
+    fn proc_swaps_header_is_skipped() {
         let text = b"Filename\tType\tSize\tUsed\tPriority\n/dev/sdb1   partition 65532 0 -2\n\
                      /swap\\040file file 1 0 -3\n";
         assert_eq!(parse_swaps(text), [PathBuf::from("/dev/sdb1"), PathBuf::from("/swap file")]);
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsers_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_proc_swaps_and_fdinfo_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse_swaps(&bytes);
             let _ = opened_for_writing(&String::from_utf8_lossy(&bytes));
         }

@@ -119,7 +119,7 @@ impl Machine {
 }
 
 #[test]
-fn a_mounted_device_refuses_itself_its_disk_and_its_partitions() {
+fn mounted_device_its_disk_and_partitions_are_refused() {
     let machine = Machine::new().mount("8:17", "/data");
     assert_eq!(machine.mounted("8:17"), "it");
     assert_eq!(machine.mounted("8:16"), "its partition sdb1");
@@ -128,7 +128,7 @@ fn a_mounted_device_refuses_itself_its_disk_and_its_partitions() {
 }
 
 #[test]
-fn a_mount_anywhere_up_the_stack_refuses_all_below_it() {
+fn mount_on_stacked_device_refuses_all_lower_devices() {
     let machine = Machine::new().mount("253:2", "/deep");
     assert_eq!(machine.mounted("253:0"), "dm-2 stacked");
     assert_eq!(machine.mounted("8:17"), "dm-2 stacked on dm-0 stacked");
@@ -138,7 +138,7 @@ fn a_mount_anywhere_up_the_stack_refuses_all_below_it() {
 }
 
 #[test]
-fn what_is_stacked_is_refused_even_where_nothing_is_mounted() {
+fn devices_below_a_stack_are_refused_without_mounts() {
     let machine = Machine::new();
     for number in ["8:16", "8:17", "253:0", "8:48", "8:64", "8:65"] {
         let refusal = machine.refusal(number);
@@ -147,7 +147,7 @@ fn what_is_stacked_is_refused_even_where_nothing_is_mounted() {
 }
 
 #[test]
-fn neighbours_that_share_no_data_do_not_matter() {
+fn mounts_on_unrelated_devices_are_ignored() {
     let machine = Machine::new().mount("8:17", "/data");
     assert!(machine.passes("8:18"), "a sibling partition");
     assert!(machine.passes("8:32"), "another disk");
@@ -157,7 +157,7 @@ fn neighbours_that_share_no_data_do_not_matter() {
 }
 
 #[test]
-fn what_a_device_is_made_of_must_not_be_mounted() {
+fn device_with_mounted_lower_device_is_refused() {
     for (lower, name) in [("8:65", "sde1"), ("8:64", "sde"), ("8:48", "sdd")] {
         let machine = Machine::new().mount(lower, "/data");
         assert_eq!(machine.mounted("9:0"), format!("{name} underneath"));
@@ -167,7 +167,7 @@ fn what_a_device_is_made_of_must_not_be_mounted() {
 }
 
 #[test]
-fn every_device_of_a_mounted_btrfs_is_mounted() {
+fn all_members_of_mounted_btrfs_count_as_mounted() {
     let machine = Machine::new();
     let devices = machine.roots.path("sys/fs/btrfs/0f1e/devices");
     fs::create_dir_all(&devices).unwrap();
@@ -184,7 +184,7 @@ fn read_only_and_unknown_devices_are_refused() {
 }
 
 #[test]
-fn a_loop_in_the_tree_ends() {
+fn cycle_in_guarded_device_tree_terminates() {
     let machine = Machine::new();
     machine.stack("dm-2", "dm-0");
     machine.stack("sdb", "sdb");
@@ -208,7 +208,7 @@ fn writes(file: &Path, machine: &Machine) -> Result<(), TargetError> {
 }
 
 #[test]
-fn a_file_somebody_writes_is_refused_and_one_somebody_reads_is_not() {
+fn file_open_for_writing_is_refused_but_reading_is_allowed() {
     let machine = Machine::new();
     let file = machine.dir.path().join("image");
     fs::write(&file, "x").unwrap();
@@ -220,7 +220,7 @@ fn a_file_somebody_writes_is_refused_and_one_somebody_reads_is_not() {
 }
 
 #[test]
-fn swap_files_and_files_behind_loop_devices_are_refused() {
+fn fake_swap_and_loop_backing_files_are_refused() {
     let machine = Machine::new();
     let file = machine.dir.path().join("a file");
     fs::write(&file, "x").unwrap();
@@ -237,7 +237,7 @@ fn swap_files_and_files_behind_loop_devices_are_refused() {
 }
 
 #[test]
-fn loop_devices_that_cannot_be_listed_refuse_every_write() {
+fn unlistable_loop_devices_refuse_all_writes() {
     let machine = Machine::new();
     let file = machine.dir.path().join("file");
     fs::write(&file, "x").unwrap();
@@ -262,7 +262,7 @@ fn loop_devices_that_cannot_be_listed_refuse_every_write() {
 
 /// Covers a user who may not open loop devices and only sees their paths.
 #[test]
-fn a_path_excludes_a_loop_device_only_where_it_leads_to_a_file_of_another_name() {
+fn backing_path_rules_out_loop_only_if_it_is_another_file() {
     let machine = Machine::new();
     let (file, other) = (machine.dir.path().join("file"), machine.dir.path().join("other"));
     let elsewhere = machine.dir.path().join("sys/file");
@@ -294,12 +294,12 @@ fn a_path_excludes_a_loop_device_only_where_it_leads_to_a_file_of_another_name()
 }
 
 #[test]
-fn a_file_that_nobody_has_open_is_behind_no_loop_device() {
+fn file_not_open_anywhere_backs_no_loop_device() {
     let machine = Machine::new();
     let file = machine.dir.path().join("file");
     fs::write(&file, "x").unwrap();
     if !crate::kernel::is_open_here_alone(File::open(&file).unwrap()) {
-        eprintln!("SKIPPED a_file_that_nobody_has_open_is_behind_no_loop_device: no leases here");
+        eprintln!("SKIPPED file_not_open_anywhere_backs_no_loop_device: no leases here");
         return assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none());
     }
     machine.loop_on("loop3", "7:3", "/nowhere/image (deleted)");
@@ -309,7 +309,7 @@ fn a_file_that_nobody_has_open_is_behind_no_loop_device() {
 }
 
 #[test]
-fn loop_devices_on_one_file_count_as_one() {
+fn loop_devices_with_same_backing_file_count_as_one() {
     let machine = Machine::new();
     let image = machine.dir.path().join("image");
     fs::write(&image, "x").unwrap();

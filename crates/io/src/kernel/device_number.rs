@@ -59,12 +59,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(text in "\\PC{0,24}") {
+        fn parsing_device_number_never_panics(text in "\\PC{0,24}") {
             let _ = text.parse::<DeviceNumber>();
         }
 
         #[test]
-        fn numbers_round_trip(major: u32, minor: u32) {
+        fn device_numbers_round_trip(major: u32, minor: u32) {
             let number = DeviceNumber { major, minor };
             prop_assert_eq!(number.to_string().parse(), Ok(number));
         }

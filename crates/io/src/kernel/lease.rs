@@ -27,7 +27,7 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn another_descriptor_is_noticed_whatever_it_was_opened_for() {
+    fn other_open_descriptor_is_detected_in_any_mode() {
         let named = tempfile::NamedTempFile::new().unwrap();
         let path = named.into_temp_path();
         let file = File::open(&path).unwrap();

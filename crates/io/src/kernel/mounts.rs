@@ -115,7 +115,7 @@ broken line
 ";
 
     #[test]
-    fn mountinfo_is_read_with_its_escapes() {
+    fn mountinfo_escapes_are_decoded() {
         let mounts = parse_mountinfo(MOUNTINFO);
         assert_eq!(mounts.iter().map(|m| m.id).collect::<Vec<_>>(), [22, 27, 36, 41, 52]);
         assert_eq!(mounts[2].device, DeviceNumber { major: 8, minor: 17 });
@@ -133,21 +133,21 @@ broken line
     }
 
     #[test]
-    fn the_mount_id_is_read() {
+    fn mount_id_is_parsed_from_fdinfo() {
         assert_eq!(mount_id("pos:\t0\nflags:\t012\nmnt_id:\t27\nino:\t5\n"), Some(27));
         assert_eq!(mount_id("pos:\t0\n"), None);
     }
 
     proptest! {
         #[test]
-        fn parsers_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_mountinfo_bytes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse_mountinfo(&bytes);
             let _ = unescape(&bytes);
             let _ = mount_id(&String::from_utf8_lossy(&bytes));
         }
 
         #[test]
-        fn near_misses_of_mountinfo_never_panic(text in "[0-9:/ \\-a\\\\\n]{0,80}") {
+        fn almost_valid_mountinfo_never_panics(text in "[0-9:/ \\-a\\\\\n]{0,80}") {
             let _ = parse_mountinfo(text.as_bytes());
         }
     }

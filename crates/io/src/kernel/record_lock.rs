@@ -53,7 +53,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn the_holder_of_a_byte_is_named_by_the_kernel() {
+    fn record_lock_holder_pid_is_reported() {
         let file = tempfile::NamedTempFile::new().unwrap();
         lock_byte(file.as_file(), 7).unwrap();
         assert_eq!(byte_holder(file.as_file(), 7).unwrap(), None, "its own locks are no others'");
@@ -63,7 +63,7 @@ mod tests {
         let mut other = Command::new("python3");
         other.args(["-c", script]).arg(file.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let Ok(mut other) = other.spawn() else {
-            return eprintln!("SKIPPED the_holder_of_a_byte_is_named_by_the_kernel: no python3");
+            return eprintln!("SKIPPED record_lock_holder_pid_is_reported: no python3");
         };
         let mut line = String::new();
         let stdout = other.stdout.take().unwrap();

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn version_two_takes_the_tightest_of_all_levels() {
+    fn cgroup_v2_uses_tightest_limit_of_all_levels() {
         const MAX: &str = "8:0 rbps=2097152 wbps=max riops=max wiops=120\n9:9 riops=5\n";
         let (_dir, roots) = tree(&[
             ("proc/self/cgroup", "0::/a/b\n"),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_is_read_where_each_controller_is_mounted() {
+    fn cgroup_v1_limits_are_read_per_controller_mount() {
         const MOUNTS: &str = "\
 31 23 0:28 / /cg/blkio rw - cgroup cgroup rw,blkio
 32 23 0:29 /docker/x /cg/memory rw - cgroup cgroup rw,memory
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_limited_where_nothing_is_told() {
+    fn missing_cgroup_files_mean_no_limits() {
         let (_dir, roots) = tree(&[]);
         assert_eq!(GroupLimits::read(&roots), GroupLimits::default());
         let huge = "9223372036854771712\n";
@@ -310,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(line in "([0-9]:|riops=|/|\\PC){0,12}") {
+        fn parsing_cgroup_files_never_panics(line in "([0-9]:|riops=|/|\\PC){0,12}") {
             let _ = io_max(&line);
             let _ = group(&line, &[], &Roots::at("/nonexistent"));
         }

@@ -256,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_machine_is_read_without_devices() {
+    fn counters_are_read_without_devices() {
         let mut reader = CounterReader::open(&Roots::real(), &DeviceTree::default()).unwrap();
         let before = reader.read().unwrap();
         let after = reader.read().unwrap();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_device_is_named() {
+    fn missing_device_is_reported_by_name() {
         let text = " 8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n 8 16 sdb 2 1 1 1 1 1 1 1 1 1 1\n";
         let device = |name: &str| CountedDevice { name: name.to_owned(), summed: true };
         let mut disks = Vec::new();
@@ -281,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn points_are_rates_over_the_span(reads in 0u64..1 << 40, ms in 1u64..100_000) {
+        fn sample_points_are_rates_over_the_interval(reads in 0u64..1 << 40, ms in 1u64..100_000) {
             let start = Instant::now();
             let counters = |after: Duration, reads| Counters {
                 at: start + after,

@@ -189,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_summary_line_is_read_and_not_a_processors() {
+    fn only_summary_cpu_line_of_proc_stat_is_parsed() {
         let text = "cpu  100 20 30 400 50 6 7 8 90 9\ncpu0 1 2 3 4\nintr 5\n";
         let cpu = MachineCpu::parse(text).unwrap();
         // 99 of the user and nice ticks belong to guests.
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_time_passed() {
+    fn cpu_shares_are_relative_to_elapsed_ticks() {
         let before = MachineCpu::parse("cpu 10 0 0 10 5 0 0 0 0 0\n").unwrap();
         let after = MachineCpu::parse("cpu 20 20 10 40 4 4 6 20 5 5\n").unwrap();
         let share = after.share_since(&before);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn own_time_is_per_wall_time_and_per_io() {
+    fn process_cpu_use_is_per_wall_time_and_per_io() {
         let before = ProcessCpu { user_ns: 100, system_ns: 100 };
         let after = ProcessCpu { user_ns: 600, system_ns: 1100 };
         let used = cpu_use((before, after), MachineShare::default(), 1000, 3);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn own_time_grows_with_work() {
+    fn process_cpu_time_increases_with_work() {
         let before = ProcessCpu::now();
         let begun = std::time::Instant::now();
         let mut x = 1u64;
@@ -248,12 +248,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "(cpu )?(\\PC|\n|[0-9 ]){0,200}") {
+        fn parsing_proc_stat_cpu_never_panics(text in "(cpu )?(\\PC|\n|[0-9 ]){0,200}") {
             let _ = MachineCpu::parse(&text);
         }
 
         #[test]
-        fn shares_stay_within_percent(a in any::<[u32; 8]>(), b in any::<[u32; 8]>()) {
+        fn cpu_shares_stay_within_0_to_100_percent(a in any::<[u32; 8]>(), b in any::<[u32; 8]>()) {
             let of = |t: [u32; 8]| {
                 let [user_ticks, system_ticks, irq_ticks, softirq_ticks, guest_ticks, idle_ticks,
                     iowait_ticks, steal_ticks] = t.map(u64::from);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernels_line_is_read() {
+    fn diskstats_of_all_kernel_versions_are_parsed() {
         let old = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11";
         let discards = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11 3 0 24 1";
         let flushes = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11 3 0 24 1 9 4";
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_another_shape_are_passed_over() {
+    fn malformed_diskstats_lines_are_skipped() {
         assert_eq!(
             parse_diskstats("8 1 sda1 1 2 3 4\n\n8 0 sda a b c d e f g h i j k\n").count(),
             0
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_bytes_and_nanoseconds() {
+    fn counter_differences_use_bytes_and_nanoseconds() {
         let before = DiskCounters { read_sectors: 8, busy_ms: 5, ..DiskCounters::default() };
         let after =
             DiskCounters { reads: 3, read_sectors: 24, busy_ms: 7, ..DiskCounters::default() };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_iostat() {
+    fn disk_rates_match_iostat() {
         let before = only(" 8 0 sda 100 0 800 50 200 0 1600 90 0 700 140 0 0 0 0 9 4");
         let after = only(" 8 0 sda 140 0 1120 70 200 0 1600 90 1 2200 2140 0 0 0 0 19 6");
         let point = after.counters.growth_since(&before.counters).rates("sda", 2.0);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_fall_wrapped_or_began_anew() {
+    fn decreasing_counters_are_wraps_or_resets() {
         assert_eq!(grown((1 << 32) - 10, 5), 15);
         assert_eq!(grown(1000, 5), 5);
         assert_eq!(grown(1 << 40, 5), 5);
@@ -234,12 +234,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "(\\PC|\n|[0-9 ]){0,300}") {
+        fn parsing_diskstats_never_panics(text in "(\\PC|\n|[0-9 ]){0,300}") {
             let _ = parse_diskstats(&text).count();
         }
 
         #[test]
-        fn any_numbers_make_a_line_and_a_difference(fields in prop::collection::vec(any::<u64>(), 11..20)) {
+        fn arbitrary_diskstats_numbers_are_parsed_and_diffed(fields in prop::collection::vec(any::<u64>(), 11..20)) {
             let words: Vec<String> = fields.iter().map(u64::to_string).collect();
             let line = format!("8 0 sda {}", words.join(" "));
             let counters = only(&line).counters;
@@ -249,7 +249,7 @@ mod tests {
         }
 
         #[test]
-        fn a_wrap_is_followed(before in (1u64 << 31)..(1 << 32), growth in 0u64..(1 << 31)) {
+        fn counter_wrap_at_32_bits_is_handled(before in (1u64 << 31)..(1 << 32), growth in 0u64..(1 << 31)) {
             prop_assert_eq!(grown(before, (before + growth) % (1 << 32)), growth);
         }
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_a_kernel_and_processors() {
+    fn environment_reports_kernel_cpus_and_memory() {
         let here = environment("tsc");
         assert_eq!(here.clock, "tsc");
         assert!(!here.kernel.is_empty() && !here.cpu_model.is_empty() && !here.iogauge.is_empty());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn hypervisors_and_containers_are_noticed() {
+    fn hypervisors_and_containers_are_detected() {
         const FLAG: &str = "model name\t: EPYC\nflags\t\t: fpu hypervisor sse\n";
         const BARE: &str = "flags\t\t: fpu sse\n";
         let ec2 = [
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_named() {
+    fn cpu_model_is_parsed_on_x86_and_arm() {
         assert_eq!(
             cpu_model("processor: 0\nmodel name\t: AMD EPYC\n").as_deref(),
             Some("AMD EPYC")
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "(flags|model name|:|\\PC|\n){0,100}") {
+        fn parsing_cpuinfo_never_panics(text in "(flags|model name|:|\\PC|\n){0,100}") {
             let _ = cpu_model(&text);
             let _ = hypervisor(&Roots::at("/nonexistent"), &text);
         }

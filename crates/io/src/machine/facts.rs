@@ -63,7 +63,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn governors_and_idle_states_are_read() {
+    fn cpu_governors_and_idle_states_are_read() {
         let dir = tempfile::tempdir().unwrap();
         let write = |below: &str, content: &str| {
             let path = dir.path().join("sys/devices/system/cpu").join(below);
@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_never_panic(list in "[0-9,-]{0,20}") {
+        fn parsing_cpu_lists_never_panics(list in "[0-9,-]{0,20}") {
             let _ = count(&list);
         }
     }

@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn meminfo_is_read_in_bytes() {
+    fn meminfo_values_are_converted_to_bytes() {
         let text = "MemTotal:  24684092 kB\nMemFree:  5 kB\nMemAvailable:  7 kB\nDirty:  3 kB\n";
         let memory = Memory::parse(text).unwrap();
         assert_eq!(memory.total_bytes, 24_684_092 * 1024);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_by_kind() {
+    fn memory_use_is_reported_by_kind() {
         let text = "MemTotal: 99 kB\nMemFree: 5 kB\nBuffers: 2 kB\nCached: 30 kB\nSwapCached: 7 kB\n\
                     SwapTotal: 20 kB\nSwapFree: 12 kB\nDirty: 3 kB\nWriteback: 4 kB\n";
         let kinds = Memory::parse(text).unwrap().kinds;
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_covers_memory_that_was_touched() {
+    fn peak_rss_includes_touched_memory() {
         let touched = vec![1u8; 32 << 20];
         assert!(std::hint::black_box(&touched).len() as u64 <= peak_rss_bytes().unwrap());
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "(MemTotal:|Dirty:|\\PC|\n|[0-9 ]){0,200}") {
+        fn parsing_meminfo_never_panics(text in "(MemTotal:|Dirty:|\\PC|\n|[0-9 ]){0,200}") {
             let _ = Memory::parse(&text);
         }
     }

@@ -52,7 +52,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn pages_are_told_in_bytes_per_second() {
+    fn paging_is_reported_in_bytes_per_second() {
         let before =
             "nr_free_pages 5\npgpgin 1000\npgpgout 500\npswpin 3\npswpout 4\npgmajfault 10\n";
         let after =
@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "((pgpgin|pswpin|\\PC) ?[0-9]{0,30}\n){0,20}") {
+        fn parsing_vmstat_never_panics(text in "((pgpgin|pswpin|\\PC) ?[0-9]{0,30}\n){0,20}") {
             let _ = PageCounters::parse(&text).since(&PageCounters::default(), 1.0, 4096);
         }
     }

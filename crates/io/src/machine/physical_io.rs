@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_add_up_and_are_set_against_the_load() {
+    fn physical_io_is_summed_and_compared_with_logical_io() {
         let (before, after) = (at(&[(1, 8, 0), (2, 0, 8)]), at(&[(4, 32, 0), (2, 0, 16)]));
         let physical = physical_of(&before, &after, 8192).unwrap();
         let sums = (physical.reads, physical.read_bytes, physical.write_bytes);

@@ -139,7 +139,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_the_kernel_tells_of_this_machine_can_be_read() {
+    fn device_queues_of_this_machine_are_readable() {
         let roots = Roots::real();
         let tree = DeviceTree::under(&std::env::temp_dir()).unwrap_or_default();
         if let Some(queues) = DeviceQueues::under(&tree, &roots) {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_uppermost_device_that_has_requests_counts() {
+    fn topmost_device_with_a_request_queue_is_used() {
         let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, content: &str| {
             let path = dir.path().join(path);

@@ -67,7 +67,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn workers_alone_are_counted() {
+    fn run_queue_wait_counts_worker_threads_only() {
         let dir = tempfile::tempdir().unwrap();
         let tasks = [
             ("10", "iogauge", "5 700 1"),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_tells_of_a_thread() {
+    fn schedstat_of_this_kernel_is_parsed() {
         let stat = text(&Roots::real().path("proc/self/schedstat"));
         if let Some(stat) = stat {
             assert!(wait_ns(&stat).is_some(), "{stat}");

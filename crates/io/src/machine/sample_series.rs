@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn memory_is_bounded_and_nothing_is_lost(
+        fn series_is_bounded_and_preserves_totals(
             gaps in prop::collection::vec((0.01f64..2.0, 0.0f64..1e6), 1..200),
         ) {
             let mut series = BoundedSeries::new(8);
@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn many_devices_leave_fewer_points() {
+    fn series_capacity_shrinks_with_device_count() {
         let most = |devices| BoundedSeries::of_devices(devices).capacity;
         assert_eq!([0, 1, 4, 5, 60, 9999].map(most), [1200, 1200, 1200, 960, 80, 2]);
     }
 
     #[test]
-    fn a_joined_point_makes_the_last_one_longer() {
+    fn joining_a_point_extends_the_last_interval() {
         let mut series = BoundedSeries::new(4);
         for (at_seconds, reads_per_sec) in [(1.0, 10.0), (2.0, 20.0)] {
             series.join(SystemPoint { at_seconds, reads_per_sec, ..Default::default() });
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stride_doubles_each_time_it_is_full() {
+    fn stride_doubles_when_series_is_full() {
         let mut series = BoundedSeries::new(4);
         let mut strides = Vec::new();
         for n in 0..9 {

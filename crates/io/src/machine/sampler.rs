@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_at_the_cadence_and_cost_under_one_percent() {
+    fn sampling_keeps_interval_and_costs_under_one_percent() {
         let sampler = Sampler::start(&tree_here(), Duration::from_millis(100)).unwrap();
         std::thread::sleep(Duration::from_millis(1550));
         let series = sampler.stop(Logical::default()).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_cut_a_run_into_steps() {
+    fn marks_divide_samples_into_steps() {
         let mut sampler = Sampler::start(&tree_here(), Duration::from_millis(20)).unwrap();
         std::thread::sleep(Duration::from_millis(150));
         let from = sampler.mark().unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_ends_no_sample() {
+    fn reading_counters_does_not_end_current_sample() {
         let mut sampler = Sampler::start(&tree_here(), Duration::from_secs(3600)).unwrap();
         let looks: Vec<Counters> = (0..3).map(|_| sampler.look().unwrap()).collect();
         assert!(looks.windows(2).all(|pair| pair[0].at < pair[1].at));

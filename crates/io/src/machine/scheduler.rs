@@ -53,7 +53,7 @@ mod tests {
                         procs_running 4\nprocs_blocked 2\nsoftirq 700000 0 1 2\n";
 
     #[test]
-    fn the_scheduler_is_read() {
+    fn scheduler_counters_are_parsed() {
         let after = SchedulerCounters::parse(STAT);
         let before =
             SchedulerCounters { context_switches: 9_876_043, interrupts: 1_234_467, ..after };
@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "((ctxt|intr|procs_running|\\PC) ?[0-9]{0,30}\n){0,20}") {
+        fn parsing_scheduler_counters_never_panics(text in "((ctxt|intr|procs_running|\\PC) ?[0-9]{0,30}\n){0,20}") {
             let _ = SchedulerCounters::parse(&text).since(&SchedulerCounters::default(), 1.0);
         }
     }

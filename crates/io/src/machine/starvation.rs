@@ -137,7 +137,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn each_kind_is_read_where_the_kernel_tells_it() {
+    fn each_starvation_source_is_read_from_procfs() {
         let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, content: &str| {
             let path = dir.path().join(path);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_counts_as_far_as_other_programs_ran() {
+    fn wait_counts_only_up_to_cpu_time_of_other_programs() {
         let at = |wait_ns, others_ns| Starvation { wait_ns, others_ns, ..Starvation::default() };
         let before = at(100, 1000);
         assert_eq!(at(150, 1500).since(&before).lost_ns(), 50);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_tells_nothing_starves_nobody() {
+    fn missing_kernel_statistics_mean_no_starvation() {
         let dir = tempfile::tempdir().unwrap();
         let reader = StarvationReader::new(Roots::at(dir.path()));
         assert_eq!(reader.read(Waiting::Workers), Starvation::default());

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_threads_that_no_signal_reaches_are_held() {
+    fn only_threads_in_state_d_are_uninterruptible() {
         assert_eq!(uninterruptible("71 (iogauge-0) D 1 2 3"), Some((71, "iogauge-0")));
         assert_eq!(uninterruptible("71 (a) D (b)) D 1"), Some((71, "a) D (b)")));
         assert_eq!(uninterruptible("71 (iogauge-0) S 1 2 3"), None);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_told_with_what_it_waits_for() {
+    fn blocked_thread_message_contains_path_and_wait_channel() {
         let mut thread =
             UninterruptibleThread { name: "a\nb".to_owned(), id: 7, waits_in: None, path: None };
         assert_eq!(thread.to_string(), "thread a\\nb (7) waits in the kernel");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_works_is_not_held() {
+    fn running_thread_is_not_uninterruptible() {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         assert_eq!(UninterruptibleThread::of_own(own.unsigned_abs()), None);
         assert_eq!(UninterruptibleThread::of_process(0), []);

@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn visits_every_index_once(n in 1u64..3000, key in any::<u64>()) {
+        fn permutation_visits_every_index_once(n in 1u64..3000, key in any::<u64>()) {
             let permutation = Permutation::new(n, key);
             let mut seen = vec![false; n as usize];
             for index in 0..n {
@@ -78,13 +78,13 @@ mod tests {
         }
 
         #[test]
-        fn stays_inside_huge_ranges(n in 1u64..u64::MAX / 2, key in any::<u64>(), i in any::<u64>()) {
+        fn permutation_stays_within_huge_ranges(n in 1u64..u64::MAX / 2, key in any::<u64>(), i in any::<u64>()) {
             prop_assert!(Permutation::new(n, key).apply(i % n) < n);
         }
     }
 
     #[test]
-    fn neighbours_are_scattered() {
+    fn permutation_scatters_adjacent_indices() {
         let n = 1 << 20;
         let permutation = Permutation::new(n, 42);
         let mean_gap = (0..10_000u64)

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn zipf_agrees_with_rand_distr() {
+    fn zipf_matches_rand_distr() {
         use rand::SeedableRng as _;
         use rand_distr::Distribution as _;
         for theta in [0.5, 0.99, 1.2, 2.0] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn pareto_keeps_its_share_at_every_scale() {
+    fn pareto_share_is_self_similar_at_every_scale() {
         let mut random = random();
         let pareto = Pareto::new(1_000_000, 0.2);
         let ranks: Vec<u64> = (0..DRAWS).map(|_| pareto.rank(&mut random)).collect();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_has_its_deviation() {
+    fn normal_has_requested_mean_and_deviation() {
         let mut random = random();
         let normal = Normal::new(1_000_000, 10.0);
         let values: Vec<f64> = (0..DRAWS).map(|_| normal.position(&mut random) as f64).collect();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rank_is_always_zero() {
+    fn distributions_over_one_item_always_return_zero() {
         let mut random = random();
         for _ in 0..100 {
             assert_eq!(Zipf::new(1, 1.2).rank(&mut random), 0);

@@ -16,7 +16,7 @@ fn extent(base_bytes: u64, size_bytes: u64) -> Extent {
 }
 
 #[test]
-fn sequential_streams_run_through_and_wrap() {
+fn sequential_stream_wraps_at_end_of_range() {
     let load = Load { rw: Pattern::Read, ..Load::default() };
     let mut source = source(&load, &[extent(4096, 3 * 4096)]);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -26,7 +26,7 @@ fn sequential_streams_run_through_and_wrap() {
 }
 
 #[test]
-fn sequential_streams_have_stretches_of_their_own() {
+fn sequential_streams_get_separate_ranges() {
     let load = Load { rw: Pattern::Write, numjobs: 2, ..Load::default() };
     let parts = [extent(0, 8 * 4096)];
     let mut second = OffsetSource::new(&load, &parts, 1, Arc::default()).unwrap();
@@ -35,7 +35,7 @@ fn sequential_streams_have_stretches_of_their_own() {
 }
 
 #[test]
-fn an_increment_gives_each_stream_a_stretch_of_the_whole_size() {
+fn offset_increment_gives_each_stream_a_full_size_range() {
     let parts = [extent(4096, 32 * 4096)];
     let block = |number: u64| 4096 + number * 4096;
     for rw in [Pattern::Read, Pattern::RandRead] {
@@ -68,7 +68,7 @@ fn an_increment_gives_each_stream_a_stretch_of_the_whole_size() {
 }
 
 #[test]
-fn an_increment_of_nothing_has_all_streams_run_through_the_whole() {
+fn zero_offset_increment_makes_streams_share_whole_range() {
     let load =
         Load { rw: Pattern::Write, numjobs: 2, offset_increment_bytes: Some(0), ..Load::default() };
     let mut second = OffsetSource::new(&load, &[extent(0, 8 * 4096)], 1, Arc::default()).unwrap();
@@ -79,7 +79,7 @@ fn an_increment_of_nothing_has_all_streams_run_through_the_whole() {
 }
 
 #[test]
-fn several_parts_are_striped_in_order_and_weighted_at_random() {
+fn sequential_io_stripes_files_and_random_weights_by_size() {
     let parts = [extent(0, 8 * 4096), extent(0, 8 * 4096)];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut sequential = source(&Load { rw: Pattern::Read, ..Load::default() }, &parts);
@@ -95,7 +95,7 @@ fn several_parts_are_striped_in_order_and_weighted_at_random() {
 }
 
 #[test]
-fn coverage_visits_every_block_once_a_pass() {
+fn coverage_visits_every_block_once_per_pass() {
     let load = Load { coverage: true, ..Load::default() };
     let mut source = source(&load, &[extent(0, 1000 * 4096)]);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -107,7 +107,7 @@ fn coverage_visits_every_block_once_a_pass() {
 }
 
 #[test]
-fn zones_get_their_shares() {
+fn zoned_distribution_gives_each_zone_its_share() {
     let load = Load { distribution: "zoned:60/10:30/20:10/70".parse().unwrap(), ..Load::default() };
     let mut source = source(&load, &[extent(0, 1 << 30)]);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -128,7 +128,7 @@ fn zones_get_their_shares() {
 }
 
 #[test]
-fn a_target_without_room_is_refused() {
+fn target_without_room_after_offset_is_rejected() {
     let load = Load { offset_bytes: 8192, ..Load::default() };
     let error = OffsetSource::new(&load, &[extent(0, 8192)], 0, Arc::default()).unwrap_err();
     assert!(error.to_string().contains("--size"), "{error}");
@@ -141,7 +141,7 @@ fn blocks(source: &mut OffsetSource, n: usize) -> Vec<u64> {
 }
 
 #[test]
-fn streams_leave_bytes_out_and_run_backwards() {
+fn sequential_streams_skip_bytes_and_run_backwards() {
     let of = |bytes, parts: &[Extent]| {
         let load = Load { rw: Pattern::Read, modifier: Modifier::Skip(bytes), ..Load::default() };
         source(&load, parts)
@@ -169,7 +169,7 @@ fn streams_leave_bytes_out_and_run_backwards() {
 }
 
 #[test]
-fn bursts_follow_each_offset() {
+fn rw_modifier_issues_bursts_at_each_random_offset() {
     for identical in [false, true] {
         let modifier = if identical { Modifier::Identical(4) } else { Modifier::Sequential(4) };
         let load = Load { modifier, ..Load::default() };
@@ -194,7 +194,7 @@ fn bursts_follow_each_offset() {
 }
 
 #[test]
-fn aligned_offsets_spread_over_all_the_room_there_is() {
+fn aligned_offsets_are_uniform_over_whole_range() {
     // I/Os of eight blocks: at any of 25 offsets one block apart, then at three offsets 12 blocks apart.
     for (align, places) in [(4096u64, 25u64), (12 * 4096, 3)] {
         let block = BlockSizes::fixed(8 * 4096);
@@ -213,7 +213,7 @@ fn aligned_offsets_spread_over_all_the_room_there_is() {
 }
 
 #[test]
-fn streams_of_any_size_leave_no_gap() {
+fn sequential_unaligned_blocks_are_contiguous() {
     let block = BlockSizes::parse_bsrange("1k-8k").unwrap().unaligned();
     let load = Load { rw: Pattern::Write, block, direct: false, ..Load::default() };
     let mut source = source(&load, &[extent(0, 1 << 20)]);
@@ -237,7 +237,7 @@ fn any_distribution() -> impl Strategy<Value = Distribution> {
 
 proptest! {
     #[test]
-    fn every_place_lies_inside_and_is_aligned(
+    fn every_offset_is_in_range_and_aligned(
         distribution in any_distribution(),
         random_order in any::<bool>(),
         sizes in prop::collection::vec(3u64..200, 1..4),
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn every_modified_place_lies_inside(
+    fn every_offset_with_rw_modifier_is_in_range(
         modifier in prop_oneof![
             (2u32..9).prop_map(Modifier::Sequential),
             (2u32..9).prop_map(Modifier::Identical),
@@ -305,7 +305,7 @@ proptest! {
     }
 
     #[test]
-    fn every_aligned_place_lies_inside(
+    fn every_block_aligned_offset_is_in_range(
         align in 1u64..400,
         sizes in prop::collection::vec(3u64..200, 1..4),
         seed in any::<u64>(),

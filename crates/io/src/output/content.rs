@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn outputs_are_told_by_their_content() {
+    fn own_output_files_are_recognized_by_content() {
         let ours: [&[u8]; 8] = [
             b"<!DOCTYPE html>\n<html lang=\"en\">\n<meta name=\"generator\" content=\"iogauge 0.1.0\">",
             b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- Generator: iogauge -->\n<svg xmlns",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_alike_is_foreign() {
+    fn similar_looking_files_are_foreign() {
         let foreign: [&[u8]; 9] = [
             b"",
             b"<!DOCTYPE html>\n<p>iogauge 0.1.0",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_and_logs_of_databases_are_told() {
+    fn history_and_database_logs_are_recognized() {
         let mut history = [0; 100];
         history[..16].copy_from_slice(crate::sqlite_file::MAGIC);
         assert_eq!(content(&history), FirstBytes::Foreign, "of another application");
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_content_is_a_panic(head: Vec<u8>) {
+        fn content_detection_never_panics(head: Vec<u8>) {
             let _ = content(&head);
         }
     }

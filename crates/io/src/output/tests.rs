@@ -34,7 +34,7 @@ fn names(dir: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn a_new_file_is_whole_or_not_there() {
+fn new_output_file_is_written_atomically() {
     let dir = directory();
     let path = dir.path().join("new");
     let mut output = OutputFile::check(&path, Replace::Ours).unwrap();
@@ -53,7 +53,7 @@ fn a_new_file_is_whole_or_not_there() {
 }
 
 #[test]
-fn our_file_is_replaced_and_keeps_its_permissions() {
+fn own_output_file_is_replaced_with_same_permissions() {
     let dir = directory();
     let path = dir.path().join("ours");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
@@ -64,7 +64,7 @@ fn our_file_is_replaced_and_keeps_its_permissions() {
 }
 
 #[test]
-fn a_foreign_file_takes_permission() {
+fn replacing_foreign_file_needs_explicit_permission() {
     let dir = directory();
     let path = dir.path().join("foreign");
     let refused = put(&path, Replace::Ours).unwrap_err();
@@ -77,7 +77,7 @@ fn a_foreign_file_takes_permission() {
 }
 
 #[test]
-fn a_history_and_the_files_beside_it_are_never_replaced() {
+fn history_and_its_sqlite_side_files_are_never_replaced() {
     let dir = directory();
     let kept = fs::read(dir.path().join("history.db")).unwrap();
     fs::hard_link(dir.path().join("history.db"), dir.path().join("other-name")).unwrap();
@@ -93,7 +93,7 @@ fn a_history_and_the_files_beside_it_are_never_replaced() {
 }
 
 #[test]
-fn links_stay_links() {
+fn symbolic_links_are_never_replaced() {
     let dir = directory();
     for (name, target) in [("to-ours", "ours"), ("to-foreign", "foreign"), ("to-nothing", "gone")] {
         let link = dir.path().join(name);
@@ -110,7 +110,7 @@ fn links_stay_links() {
 }
 
 #[test]
-fn devices_and_fifos_are_written_into() {
+fn output_is_written_into_devices_and_fifos() {
     let full = put(Path::new("/dev/full"), Replace::Any).unwrap_err();
     assert!(matches!(full, OutputError::Io { .. }), "{full}");
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
@@ -140,7 +140,7 @@ fn devices_and_fifos_are_written_into() {
 }
 
 #[test]
-fn what_takes_no_output_is_named() {
+fn unwritable_output_path_is_reported() {
     let dir = directory();
     for path in [dir.path().to_path_buf(), dir.path().join("gone/x"), "".into(), "..".into()] {
         let refused = put(&path, Replace::Any).unwrap_err();
@@ -158,7 +158,7 @@ fn what_takes_no_output_is_named() {
 }
 
 #[test]
-fn what_came_after_the_check_stays() {
+fn file_changed_after_check_is_not_overwritten() {
     let dir = directory();
     // No file had the name.
     let new = dir.path().join("new");
@@ -190,7 +190,7 @@ fn what_came_after_the_check_stays() {
 }
 
 #[test]
-fn files_of_a_directory_are_judged_one_by_one() {
+fn files_in_output_directory_are_checked_individually() {
     let dir = directory();
     let pictures = OutputDirectory::make(&dir.path().join("a/b")).unwrap();
     pictures.check("one.svg", Replace::Ours).unwrap().put(b"x").unwrap();
@@ -200,7 +200,7 @@ fn files_of_a_directory_are_judged_one_by_one() {
 }
 
 #[test]
-fn a_new_file_among_devices_is_refused() {
+fn new_file_in_dev_proc_or_sys_is_refused() {
     for path in ["/dev/iogauge-no-device", "/proc/iogauge", "/sys/iogauge"] {
         if !Path::new(path).parent().unwrap().is_dir() {
             continue;

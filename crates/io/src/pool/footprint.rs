@@ -308,7 +308,7 @@ mod tests {
     ];
 
     #[test]
-    fn buffers_are_blocks_times_depth() {
+    fn buffer_memory_is_block_size_times_queue_depth() {
         let one = Footprint::of([&load(&[("bs", "1m"), ("iodepth", "32")])].into_iter());
         let least = 33 << 20;
         assert!((least..least + (1 << 20)).contains(&one.memory_bytes), "{one:?}");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_synchronous_engine_takes_a_thread_for_each_outstanding_io() {
+    fn synchronous_engine_needs_one_thread_per_outstanding_io() {
         let one = Footprint::of([&load(&[("psync", ""), ("iodepth", "65536")])].into_iter());
         assert_eq!(one.workers, 65_536);
         // Two banks of one histogram each.
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn fio_takes_more_for_a_job() {
+    fn fio_needs_more_memory_per_job() {
         let jobs = load(&[("psync", ""), ("iodepth", "100")]);
         let [own, fio] = [Footprint::of, Footprint::through_fio].map(|of| of([&jobs].into_iter()));
         assert_eq!((fio.workers, fio.address_bytes), (100, 0));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_bound_counts() {
+    fn tightest_resource_limit_applies() {
         let (_dir, roots) = machine(&MACHINE);
         let room = Room::of(&roots, UNBOUNDED, None);
         assert_eq!((room.memory_bytes, room.workers), (4 << 30, 16_000));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_goes_as_deep_as_there_is_room() {
+    fn search_queue_depth_is_limited_by_resources() {
         let (_dir, roots) = machine(&MACHINE);
         let room = Room::of(&roots, UNBOUNDED, None);
         let deepest = |options: &[(&str, &str)]| Footprint::deepest(&load(options), 65_536, &room);

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_nobody_waited_through_is_a_pause() {
+    fn heartbeat_gap_without_cpu_wait_is_a_pause() {
         assert_eq!(after(INTERVAL_NS, INTERVAL_NS, 0), None);
         assert_eq!(after(260_000_000, 260_000_000, 0), None, "late, as on a busy machine");
         let two = 2 * SECOND_NS + INTERVAL_NS;
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_processor_is_no_pause() {
+    fn waiting_for_cpu_is_not_a_pause() {
         let two = 2 * SECOND_NS;
         assert_eq!(after(two, two, two - SHORTEST_PAUSE_NS), None);
         assert_eq!(after(two, two, SECOND_NS), Some(SECOND_NS - INTERVAL_NS));
     }
 
     #[test]
-    fn a_process_that_runs_has_no_pauses() {
+    fn running_process_has_no_pauses() {
         let queue = RunQueue::of_this_thread();
         let first = queue.waited_ns();
         let mut heart = Heartbeat::start().unwrap();

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_lasts_as_long_as_there_is_progress_and_no_hurry() {
+    fn patience_ends_without_progress_and_sooner_when_hurried() {
         let flag = Arc::default();
         let mut patience = Patience::new(Some(&flag));
         let begin = Instant::now();

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_has_its_size_and_correlation() {
+    fn noise_has_requested_deviation_and_correlation_time() {
         let noise = Noise { percent: 20.0, time_ns: SECOND_NS };
         let values = logarithms(&[noise], 200_000, 100);
         let variance = covariance(&values, 0);
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn noises_add_up() {
+    fn variances_of_several_noise_sources_add() {
         let noise = |percent, seconds| Noise { percent, time_ns: seconds * SECOND_NS };
         let values = logarithms(&[noise(3.0, 1), noise(4.0, 5)], 100_000, 500);
         assert!((covariance(&values, 0).sqrt() - 0.05).abs() < 0.003);
     }
 
     #[test]
-    fn a_neighbour_is_there_half_of_the_time() {
+    fn noisy_neighbour_is_active_half_of_the_time() {
         let neighbour = Neighbour { percent: 100.0, time_ns: SECOND_NS };
         let mut state = NoiseState::new(&[], Some(neighbour), 3);
         let seen: Vec<f64> = (0..200_000).map(|index| state.factor(index * 50_000_000)).collect();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn late_ios_come_in_bursts() {
+    fn late_ios_occur_in_bursts_at_requested_rate() {
         let bursts = LateBursts { percent: 10.0, late_ns: 7, time_ns: SECOND_NS };
         let mut state = LateState::new(bursts, 3);
         // 20 I/Os in each 50 ms.
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_there_is_none() {
+    fn noise_factor_is_one_without_noise() {
         assert_eq!(NoiseState::new(&[], None, 1).factor(SECOND_NS), 1.0);
     }
 }

@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_comes_back(
+        fn simulated_pages_return_written_data(
             writes in prop::collection::vec((0usize..20_000, 1usize..9_000, 1u8..), 1..12),
             (from, len) in (0usize..20_000, 1usize..9_000),
         ) {

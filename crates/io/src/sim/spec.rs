@@ -397,7 +397,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn keys_read_as_documented() {
+    fn simulation_keys_are_parsed_as_documented() {
         let spec: SimSpec =
             "channels=4,service=250us,dist=lognormal:0.5,bus=300MB/s,iops_cap=3000,\
              burst=5m,cache=1g,destage=200MB/s,gc=every:2s,stall:50ms,rtt=1ms,seed=7"
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_may_be_changed_by_keys() {
+    fn preset_values_can_be_overridden_by_keys() {
         for preset in PRESETS {
             let spec: SimSpec = format!("{},seed=9", preset.name).parse().unwrap();
             assert_eq!(spec.seed, 9);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_ones_say_what_would_be_right() {
+    fn invalid_simulation_specs_report_valid_values() {
         for (text, wanted) in [
             ("floppy", "presets: hdd"),
             ("channels=0", "above 0"),
@@ -472,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "[a-z_0-9=:,.%-]{0,40}") {
+        fn parsing_simulation_spec_never_panics(text in "[a-z_0-9=:,.%-]{0,40}") {
             let _ = text.parse::<SimSpec>();
         }
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_text_noise_and_copies_are_told_apart() {
+    fn zero_compressible_random_and_duplicate_blocks_are_classified() {
         let noise = |seed: u64| {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut block = vec![0; 4096];

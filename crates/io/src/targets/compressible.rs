@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_saves_nothing_and_patterns_do() {
+    fn random_data_is_incompressible_and_patterns_are_not() {
         for len in [512, 4096, 65_536] {
             assert!(saving(&random(len)) < 0.06, "{len}: {}", saving(&random(len)));
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_block_of_zeros_saves_half() {
+    fn half_zero_block_is_half_compressible() {
         let mut block = random(4096);
         block[..2048].fill(0);
         assert!((0.45..0.6).contains(&saving(&block)), "{}", saving(&block));
@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_share(block in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn compressible_share_is_between_zero_and_one(block in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!((0.0..=1.0).contains(&saving(&block)));
         }
     }

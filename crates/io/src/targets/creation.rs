@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_under_a_private_name_gets_its_own_when_it_is_whole() {
+    fn temporary_file_is_renamed_when_complete() {
         let dir = tempfile::tempdir().unwrap();
         let place = FilePlace::of(&dir.path().join("t")).unwrap();
         let header = Header::new(1 << 20).unwrap();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_leaves_under_a_private_name_is_removed() {
+    fn leftover_temporary_file_of_killed_process_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let place = FilePlace::of(&dir.path().join("t")).unwrap();
         let header = Header::new(1 << 20).unwrap();
@@ -358,7 +358,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn private_names_are_read_and_no_others(id: u128, text in "\\PC{0,60}") {
+        fn only_valid_temporary_names_are_recognized(id: u128, text in "\\PC{0,60}") {
             prop_assert_eq!(id_of(&private_name(id)), Some(id));
             if let Some(id) = id_of(OsStr::new(&text)) {
                 prop_assert_eq!(private_name(id), OsString::from(text));

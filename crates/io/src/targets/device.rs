@@ -55,7 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_selected_scheduler_is_the_one_in_brackets() {
+    fn io_scheduler_in_brackets_is_the_active_one() {
         assert_eq!(selected("[none] mq-deadline kyber"), "none");
         assert_eq!(selected("mq-deadline [bfq]"), "bfq");
         assert_eq!(selected("none"), "none");
@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn selecting_never_panics(text in "\\PC{0,24}") {
+        fn parsing_io_scheduler_never_panics(text in "\\PC{0,24}") {
             let _ = selected(&text);
         }
     }

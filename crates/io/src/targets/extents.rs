@@ -233,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn holes_and_unwritten_extents_are_told_apart() {
+    fn holes_and_unwritten_extents_are_distinguished() {
         let file = patchwork();
         let report = extents(&file, Path::new("t"), 0, 8 * MIB).unwrap();
         if report.source == ExtentSource::SeekHole {
-            eprintln!("SKIPPED holes_and_unwritten_extents_are_told_apart: no FIEMAP here");
+            eprintln!("SKIPPED holes_and_unwritten_extents_are_distinguished: no FIEMAP here");
             assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none());
             return;
         }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn seeking_finds_the_holes_too() {
+    fn seek_hole_also_finds_holes() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 * MIB).unwrap();
         file.write_all_at(&vec![1; MIB as usize], 3 * MIB).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn more_extents_than_one_call_returns_are_all_counted() {
+    fn extents_beyond_one_fiemap_call_are_all_counted() {
         let file = tempfile::tempfile().unwrap();
         let count = 2 * BATCH as u64 + 3;
         for index in 0..count {
@@ -269,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_never_exceed_the_range(
+        fn extent_byte_counts_never_exceed_the_range(
             start: u64,
             length: u64,
             extents in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..8),

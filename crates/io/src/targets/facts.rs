@@ -158,7 +158,7 @@ mod tests {
     use iogauge_model::caveat::{Command, Fact};
 
     #[test]
-    fn the_cache_before_a_device_is_judged_by_what_it_is() {
+    fn cache_in_front_of_device_is_assessed_by_device_type() {
         const MEMORY: u64 = 8 << 30;
         let before = |device: &DeviceFacts, direct| {
             let (safe_bytes, cache) = cache_before(Some(device), direct, MEMORY).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_volatile_cache_is_a_fact() {
+    fn only_volatile_write_cache_is_reported() {
         let with = |cache: &str| DeviceFacts {
             write_cache: Some(cache.to_owned()),
             ..DeviceFacts::default()

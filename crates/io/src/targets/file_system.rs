@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn small_disks_keep_a_gibibyte_and_large_ones_a_twentieth() {
+    fn free_space_reserve_is_one_gib_or_five_percent() {
         let small = FreeSpace { total_bytes: 4 << 30, available_bytes: 3 << 30 };
         assert_eq!((small.reserve_bytes(), small.spare_bytes()), (1 << 30, 2 << 30));
         let large = FreeSpace { total_bytes: 1 << 40, available_bytes: 1 << 39 };
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machines_root_has_a_file_system() {
+    fn root_file_system_is_detected() {
         let root = look_at(CWD, "/", true).unwrap();
         let volume = FileSystem::of(&root, Path::new("/"), &Roots::default()).unwrap();
         assert!(!volume.file_system.is_empty());
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn taking_the_spare_leaves_the_reserve(total: u64, available: u64) {
+        fn using_all_spare_space_leaves_the_reserve(total: u64, available: u64) {
             let room = FreeSpace { total_bytes: total, available_bytes: available };
             let spare = room.spare_bytes();
             prop_assert!(spare == 0 || available - spare >= room.reserve_bytes());

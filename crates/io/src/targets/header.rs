@@ -90,14 +90,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn headers_round_trip(id: u128, size: u64, part in 0u64..=100) {
+        fn test_file_headers_round_trip(id: u128, size: u64, part in 0u64..=100) {
             let prefilled_bytes = (u128::from(size) * u128::from(part) / 100) as u64;
             let header = Header { id, size_bytes: size, prefilled_bytes };
             prop_assert_eq!(Header::decode(&header.encode()), Some(header));
         }
 
         #[test]
-        fn any_flipped_bit_is_noticed(id: u128, bit in 0usize..512) {
+        fn flipped_bit_in_test_file_header_is_detected(id: u128, bit in 0usize..512) {
             let header = Header { id, size_bytes: 1 << 30, prefilled_bytes: 1 << 20 };
             let mut block = header.encode();
             block[bit / 8] ^= 1 << (bit % 8);
@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn no_block_makes_decode_panic(block in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn decoding_test_file_header_never_panics(block in proptest::collection::vec(any::<u8>(), 0..100)) {
             let mut with_magic = MAGIC.to_vec();
             with_magic.extend(&block);
             let _ = Header::decode(&block);

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_remembers_what_was_prefilled() {
+    fn prefilled_bytes_are_stored_in_the_marker() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t");
         let mut marker = Marker::create(&path, 8 << 20).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn header_and_attribute_must_both_be_there_and_agree() {
+    fn ownership_needs_matching_header_and_attribute() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t");
         Marker::create(&path, 1 << 20).unwrap();
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_file_stands_in_for_the_attribute() {
+    fn side_file_replaces_missing_extended_attribute() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t");
         let marker = Marker::create(&path, 1 << 20).unwrap();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_keeps_others_out_until_it_is_dropped() {
+    fn file_lock_excludes_others_until_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t");
         fs::write(&path, "x").unwrap();

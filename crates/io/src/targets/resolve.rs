@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_size_never_takes_the_reserve() {
+    fn default_file_size_leaves_the_reserve_free() {
         let gib = 1u64 << 30;
         let room = |available| FreeSpace { total_bytes: 10 * gib, available_bytes: available };
         assert_eq!(default_size(&room(5 * gib)), gib);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_split_and_existing_paths_win() {
+    fn target_lists_are_split_unless_the_path_exists() {
         assert_eq!(parse("/data", &[]), paths(&["/data"]));
         assert_eq!(parse("/dev/sdb,/dev/sdc", &[]), paths(&["/dev/sdb", "/dev/sdc"]));
         assert_eq!(parse("/dev/sdb:/dev/sdc", &[]), paths(&["/dev/sdb", "/dev/sdc"]));
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn simulations_keep_their_text() {
+    fn simulated_target_spec_is_kept_verbatim() {
         let text = "sim:channels=8,service=100us";
         assert_eq!(text.parse(), Ok(TargetSpec::Simulated(text.to_owned())));
         assert!(matches!(parse("/a,sim:hdd", &[]), Err(SpecError::MixedWithSimulated { .. })));
     }
 
     #[test]
-    fn errors_say_what_would_be_right() {
+    fn target_spec_errors_explain_valid_input() {
         for (text, word) in [
             ("", "directory"),
             ("a,,b", "empty element"),
@@ -217,13 +217,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "\\PC{0,40}") {
+        fn parsing_target_spec_never_panics(text in "\\PC{0,40}") {
             let _ = parse(&text, &[]);
             let _ = TargetSpec::parse_with(&text, &|path| path.as_os_str().len() % 3 == 0);
         }
 
         #[test]
-        fn lists_of_separators_and_escapes_never_panic(text in "[a:,\\\\]{0,30}") {
+        fn parsing_separators_and_escapes_never_panics(text in "[a:,\\\\]{0,30}") {
             if let Ok(TargetSpec::Paths(paths)) = parse(&text, &[]) {
                 prop_assert!(!paths.is_empty());
                 prop_assert!(paths.iter().all(|p| !p.as_os_str().is_empty()));
@@ -231,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn escaped_paths_come_back(names in proptest::collection::vec("[a-z:,\\\\]{1,8}", 1..5)) {
+        fn escaped_target_paths_round_trip(names in proptest::collection::vec("[a-z:,\\\\]{1,8}", 1..5)) {
             let typed: Vec<String> = names
                 .iter()
                 .map(|n| n.replace('\\', r"\\").replace(':', r"\:").replace(',', r"\,"))

@@ -154,7 +154,7 @@ mod tests {
 "#;
 
     #[test]
-    fn what_bpftrace_said_is_what_is_told() {
+    fn bpftrace_output_is_converted_to_a_trace() {
         let trace = trace_of_lines(RECORDED, 7 << 20);
         let read = trace.read.unwrap();
         assert_eq!((read.requests, read.bytes), (3, 2 * 4096 + 65_536));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_from_noise() {
+    fn bpftrace_messages_are_distinguished_from_other_output() {
         let words = Said::of(r#"{"type": "printf", "data": "iogauge over\n"}"#);
         assert_eq!(words, Some(Said::Words("iogauge over".to_owned())));
         let other = Said::of(r#"{"type": "lost_events", "data": {"events": 3}}"#);
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_said_makes_it_fail(line in "\\PC{0,80}", name in "@[a-z_]{1,12}", a: u64, b: u64,
+        fn parsing_bpftrace_output_never_panics(line in "\\PC{0,80}", name in "@[a-z_]{1,12}", a: u64, b: u64,
             count: u64, at: usize) {
             let _ = Said::of(&line);
             let line = format!(

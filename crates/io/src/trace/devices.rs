@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_device_with_requests_is_traced() {
+    fn topmost_device_with_requests_is_traced() {
         let root = tempfile::tempdir().unwrap();
         let roots = Roots::at(root.path());
         device(root.path(), "sda", "8:0", &[], &["mq"]);

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_disturbs_nothing() {
+    fn sending_trace_marks_has_no_side_effects() {
         assert_eq!(size_of::<SigInfo>(), 128);
         for word in [PING, BEGIN, END] {
             send(7, word).unwrap();

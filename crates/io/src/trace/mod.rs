@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_mount_point_is_told_from_a_tracefs() {
+    fn empty_mount_point_is_not_taken_for_tracefs() {
         let root = tempfile::tempdir().unwrap();
         let roots = Roots::at(root.path());
         let place = root.path().join("sys/kernel/tracing");

@@ -146,7 +146,7 @@ mod tests {
     use crate::kernel::DeviceNumber;
 
     #[test]
-    fn the_program_names_its_devices_and_nothing_else_of_the_machine() {
+    fn bpftrace_program_contains_only_its_device_numbers() {
         let device =
             |name: &str, major, minor| TracedDevice::made_up(name, DeviceNumber { major, minor });
         let text = program(&[device("loop0", 7, 0), device("sda", 8, 16)], 42);

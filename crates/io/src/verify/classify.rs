@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_right() {
+    fn expected_units_are_classified_as_correct() {
         let expectations = [
             (of(Known::Exactly(5)), UnitState::Right),
             (of(Known::OneOf { first: 3, last: 5 }), UnitState::Right),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_units_of_elsewhere_are_told() {
+    fn stale_and_misplaced_units_are_reported() {
         let stale = |expected_sequence| {
             UnitState::Wrong(VerifyFault::Stale { sequence: 5, expected_sequence })
         };
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_other_things_are_told() {
+    fn units_without_valid_header_are_reported() {
         let zeros = |zeros| UnitState::Wrong(VerifyFault::NoHeader { zeros });
         assert_eq!(judged(&mut [0; 4096], Expected::AnyRun), zeros(true));
         assert_eq!(judged(&mut [9; 4096], Expected::AnyRun), zeros(false));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn torn_units_are_told_from_corrupt_ones() {
+    fn torn_and_corrupt_units_are_distinguished() {
         for (head, rest, from) in [(6, 5, 512), (5, 6, 3584), (1, 0, 2048)] {
             let mut torn = unit(head);
             torn[from..].copy_from_slice(&unit(rest)[from..]);
@@ -283,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_flipped_bit_is_named(bit in 0u32..4096 * 8, any_run: bool) {
+        fn flipped_bit_position_is_reported(bit in 0u32..4096 * 8, any_run: bool) {
             let mut flipped = unit(4);
             flipped[bit as usize / 8] ^= 1 << (bit % 8);
             let expected = if any_run { Expected::AnyRun } else { of(Known::Exactly(4)) };
@@ -296,7 +296,7 @@ mod tests {
         }
 
         #[test]
-        fn patterns_are_judged_without_headers(byte in 0usize..4096, other in 1u8..) {
+        fn pattern_units_are_verified_without_headers(byte in 0usize..4096, other in 1u8..) {
             let format = format(VerifyAlgorithm::Pattern);
             let origin = Origin { run: 0, offset_bytes: 0, sequence: 0, worker: 0, part: 0 };
             let mut unit = made(&format, &origin);
@@ -311,7 +311,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(mut unit in prop::collection::vec(any::<u8>(), 4096), at in 0usize..60) {
+        fn classifying_arbitrary_units_never_panics(mut unit in prop::collection::vec(any::<u8>(), 4096), at in 0usize..60) {
             let head = self::unit(1);
             unit[..at].copy_from_slice(&head[..at]);
             let _ = judged(&mut unit, Expected::AnyRun);

@@ -48,7 +48,7 @@ mod tests {
 
     /// Check values: digests of "123456789" from CRC catalogues, and of "abc" from FIPS 180 and 202.
     #[test]
-    fn digests_are_those_of_their_standards() {
+    fn digests_match_published_check_values() {
         let hex = |algorithm: VerifyAlgorithm, text: &str| -> String {
             let sum = digest(algorithm, text.as_bytes());
             let (used, rest) = sum.split_at(algorithm.info().digest_bytes);

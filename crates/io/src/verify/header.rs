@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_begins_with_its_unit() {
+    fn pattern_starts_at_the_beginning_of_each_unit() {
         let plain = format(VerifyAlgorithm::Pattern);
         let headed = Format { pattern: plain.pattern.clone(), ..format(VerifyAlgorithm::Md5) };
         let origin = Origin { run: 1, offset_bytes: 0, sequence: 1, worker: 0, part: 0 };
@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn headers_read_back(algorithm in algorithms(), origin in origins()) {
+        fn verify_headers_round_trip(algorithm in algorithms(), origin in origins()) {
             prop_assume!(algorithm != VerifyAlgorithm::Pattern);
             let format = format(algorithm);
             let mut unit = vec![0; 512];
@@ -237,7 +237,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_found(
+        fn flipped_bit_in_verified_unit_is_detected(
             algorithm in algorithms(), origin in origins(), bit in 0u32..512 * 8,
         ) {
             prop_assume!(algorithm.info().digest_bytes > 0);
@@ -254,7 +254,7 @@ mod tests {
         }
 
         #[test]
-        fn writes_differ_in_every_word(a in origins(), b in origins()) {
+        fn different_writes_differ_in_every_word(a in origins(), b in origins()) {
             let same_place = a.run == b.run && a.offset_bytes == b.offset_bytes;
             prop_assume!(!(same_place && a.sequence == b.sequence && a.part == b.part));
             let format = format(VerifyAlgorithm::Crc32c);
@@ -266,7 +266,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_read_without_panic(unit in prop::collection::vec(any::<u8>(), 128)) {
+        fn reading_arbitrary_verify_header_never_panics(unit in prop::collection::vec(any::<u8>(), 128)) {
             prop_assert_eq!(head(&unit), HeaderState::Missing);
         }
     }

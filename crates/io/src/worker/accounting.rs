@@ -496,7 +496,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bank_is_empty_after_collecting() {
+    fn collecting_empties_a_statistics_bank() {
         let mut bank = Bank::new([true, true, false], true);
         bank.begin(1_000);
         bank.success(Op::Read, 4096, 500);

@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_device_gets_each_io_at_once() {
+    fn slow_device_gets_ios_submitted_immediately() {
         let mut thread = Thread::new(Batch::default());
         assert!(thread.passes(1000, |_| 0.3, true) >= 198);
     }
 
     #[test]
-    fn a_fast_device_gets_batches() {
+    fn fast_device_gets_batched_submissions() {
         let mut thread = Thread::new(Batch::default());
         assert_eq!(thread.passes(1000, |_| 1.0, false), 0);
         // A thread that waits for a processor is not idle either.
@@ -136,7 +136,7 @@ mod tests {
 
     /// Batches leave time to spare, single calls do not.
     #[test]
-    fn what_takes_all_the_time_is_tried_ever_less_often() {
+    fn single_submission_is_retried_less_often_if_cpu_bound() {
         let mut thread = Thread::new(Batch::default());
         let busy = |single| if single { 1.0 } else { 0.6 };
         assert!(thread.passes(1000, busy, true) <= 10);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_come_back_all_at_once() {
+    fn open_loop_disables_completion_batching() {
         let mut thread = Thread::new(Batch::default());
         thread.passes(100, |_| 0.3, true);
         thread.batching.review(thread.now_ns, false);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_stays() {
+    fn explicit_batch_settings_are_not_changed() {
         let typed = Batch { submit: 16, complete_min: 8, complete_max: 32 };
         let batching = Batching::new(typed, true, 0);
         assert!(!batching.is_due(u64::MAX - 1));

@@ -115,7 +115,7 @@ mod tests {
     use iogauge_model::load::{OwnTime, Thinktime};
 
     #[test]
-    fn so_many_ios_and_a_pause() {
+    fn thinktime_pauses_after_requested_number_of_ios() {
         assert!(Pauses::of(&Load::default()).is_none());
         let thinktime = Some(Thinktime { pause_ns: 100, blocks: 3 });
         let mut pauses = Pauses::of(&Load { thinktime, ..Load::default() }).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_comes_once() {
+    fn start_delay_applies_only_once() {
         let mut pauses = Pauses::of(&Load { startdelay_ns: 50, ..Load::default() }).unwrap();
         pauses.begin(1000);
         assert!(!pauses.review(0, 0, 1049) && pauses.is_uncounted());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn times_count_from_the_beginning() {
+    fn ramp_and_runtime_count_from_end_of_start_delay() {
         let own_time = Some(OwnTime { ramp_ns: 20, runtime_ns: Some(30) });
         let load = Load { startdelay_ns: 50, own_time, ..Load::default() };
         let mut pauses = Pauses::of(&load).unwrap();

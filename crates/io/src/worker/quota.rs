@@ -62,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn whichever_ends_first_ends_it() {
+    fn first_reached_io_limit_ends_the_job() {
         assert!(Quota::of(&Load::default()).is_none());
         let load =
             Load { number_ios: Some(5), io_size_bytes: Some(3 * 4096 - 1), ..Load::default() };
@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_io_that_reaches_the_bytes_is_the_last(
+        fn io_that_reaches_byte_limit_is_the_last(
             total in 1u64..1 << 20,
             lens in prop::collection::vec(prop::sample::select(&[4096u64, 8192][..]), 300),
         ) {

@@ -19,9 +19,9 @@ fn content(pool: &BufferPool, slot: u32) -> &[u8] {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn written_data_is_read_back() {
     const SLOTS: u32 = 64;
-    for row in usable("what_was_written_is_read_back").filter(|row| row.stores) {
+    for row in usable("written_data_is_read_back").filter(|row| row.stores) {
         let images = [image(MIB), image(MIB)];
         let opened = files(row, &[images[0].path(), images[1].path()]);
         let mut pool = BufferPool::new(SLOTS, BLOCK, 5).unwrap();
@@ -80,9 +80,9 @@ fn assert_nothing_repeats(name: &str, data: &[u8]) {
 }
 
 #[test]
-fn a_pool_writes_every_block_and_each_differently() {
+fn pool_writes_every_block_with_unique_content() {
     const SIZE: u64 = 4 * MIB;
-    for row in on_files("a_pool_writes_every_block_and_each_differently") {
+    for row in on_files("pool_writes_every_block_with_unique_content") {
         let load = Load {
             rw: Pattern::RandWrite,
             coverage: true,
@@ -98,9 +98,9 @@ fn a_pool_writes_every_block_and_each_differently() {
 }
 
 #[test]
-fn a_mixed_load_on_a_new_file_writes_nothing_that_compresses() {
+fn mixed_load_writes_only_incompressible_data() {
     const SIZE: u64 = 4 * MIB;
-    for row in on_files("a_mixed_load_on_a_new_file_writes_nothing_that_compresses") {
+    for row in on_files("mixed_load_writes_only_incompressible_data") {
         for dependent in [false, true] {
             let load = Load {
                 rw: Pattern::RandRw,
@@ -121,9 +121,9 @@ fn a_mixed_load_on_a_new_file_writes_nothing_that_compresses() {
 }
 
 #[test]
-fn the_same_seed_writes_the_same_and_another_does_not() {
+fn written_data_depends_on_the_seed() {
     const SIZE: u64 = MIB;
-    for row in on_files("the_same_seed_writes_the_same_and_another_does_not") {
+    for row in on_files("written_data_depends_on_the_seed") {
         // The I/Os run one at a time and outnumber the blocks, so the final content of the file depends on the order,
         // the offset and the direction of every I/O.
         let run = |seed| {
@@ -144,7 +144,7 @@ fn the_same_seed_writes_the_same_and_another_does_not() {
 }
 
 #[test]
-fn the_same_seed_simulates_the_same() {
+fn same_seed_gives_same_simulation_result() {
     let run = |seed| {
         let load = Load { engine: EngineKind::Sim, iodepth: 4, seed, ..Load::default() };
         // The seek time makes every latency depend on the offsets.
@@ -162,8 +162,8 @@ fn the_same_seed_simulates_the_same() {
 }
 
 #[test]
-fn engines_that_store_nothing_still_count() {
-    for row in usable("engines_that_store_nothing_still_count") {
+fn engines_without_storage_still_count_ios() {
+    for row in usable("engines_without_storage_still_count_ios") {
         let image = image(MIB);
         let ground = Ground {
             files: files(row, &[image.path()]),
@@ -190,7 +190,7 @@ fn engines_that_store_nothing_still_count() {
 }
 
 #[test]
-fn a_simulated_device_needs_its_own_pool() {
+fn thread_pool_rejects_simulated_device() {
     use iogauge_io::pool::{PoolJob, ThreadPool};
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
     let job = PoolJob { load, files: Arc::default(), extents: extent(MIB) };
@@ -199,7 +199,7 @@ fn a_simulated_device_needs_its_own_pool() {
 }
 
 #[test]
-fn misaligned_direct_io_is_an_error_of_the_io() {
+fn misaligned_direct_io_fails_that_io_only() {
     for row in on_files("misaligned_direct_io").filter(|row| !row.always_buffered) {
         let device = or_skip!("misaligned_direct_io", Loop::new(MIB));
         let opened = files(row, &[&device.path]);

@@ -36,9 +36,9 @@ fn assert_all_fail(row: &EngineInfo, load: &Load, ground: &Ground<'_>, errno: i3
 }
 
 #[test]
-fn a_read_across_the_end_is_short_and_one_behind_it_is_empty() {
+fn read_across_eof_is_short_and_read_past_eof_is_empty() {
     const SIZE: u64 = BLOCK + 1904;
-    for row in on_files("a_read_across_the_end_is_short_and_one_behind_it_is_empty") {
+    for row in on_files("read_across_eof_is_short_and_read_past_eof_is_empty") {
         let image = image(SIZE);
         let opened: Files = Arc::new(vec![open(image.path(), false).unwrap()]);
         let buffers = BufferPool::new(3, BLOCK, 5).unwrap();
@@ -67,8 +67,8 @@ fn a_read_across_the_end_is_short_and_one_behind_it_is_empty() {
 }
 
 #[test]
-fn errors_of_the_medium_are_counted_and_end_the_pool() {
-    const TEST: &str = "errors_of_the_medium_are_counted_and_end_the_pool";
+fn media_errors_are_counted_and_end_the_pool() {
+    const TEST: &str = "media_errors_are_counted_and_end_the_pool";
     for row in usable(TEST).filter(|row| row.kind != EngineKind::Null) {
         let device = or_skip!("errors_of_the_medium", Loop::new(4 * MIB));
         let opened = if row.kind == EngineKind::Sim {
@@ -93,7 +93,7 @@ fn errors_of_the_medium_are_counted_and_end_the_pool() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_ends_the_pool() {
+fn full_disk_is_reported_and_ends_the_pool() {
     for row in usable("a_full_disk").filter(|row| row.kind != EngineKind::Null) {
         let mount = or_skip!("a_full_disk", Mount::new(&["-t", "tmpfs", "-o", "size=1m", "none"]));
         let path = mount.point.join("file");
@@ -120,8 +120,8 @@ fn a_full_disk_is_told_and_ends_the_pool() {
 }
 
 #[test]
-fn a_file_cut_short_under_the_pool_ends_it() {
-    for row in on_files("a_file_cut_short_under_the_pool_ends_it") {
+fn truncating_file_during_run_ends_the_pool() {
+    for row in on_files("truncating_file_during_run_ends_the_pool") {
         let image = image(8 * MIB);
         let ground =
             Ground { files: files(row, &[image.path()]), extents: extent(8 * MIB), sim: "" };
@@ -138,7 +138,7 @@ fn a_file_cut_short_under_the_pool_ends_it() {
 }
 
 #[test]
-fn misaligned_loads_are_errors_not_hangs() {
+fn misaligned_loads_fail_instead_of_hanging() {
     for row in on_files("misaligned_loads").filter(|row| !row.always_buffered) {
         let device = or_skip!("misaligned_loads", Loop::new(MIB));
         let extents = vec![Extent { base_bytes: 100, size_bytes: MIB / 2 }];

@@ -81,7 +81,7 @@ const ATTACKS: &[Attack] = &[
 ];
 
 #[test]
-fn a_confined_thread_writes_nothing() {
+fn confined_thread_cannot_write_anything() {
     for protection in protections() {
         let place = Place::new();
         let before = place.listing();
@@ -108,7 +108,7 @@ fn again(fd: BorrowedFd<'_>, write: bool) -> io::Result<File> {
 }
 
 #[test]
-fn a_granted_file_is_written_and_no_other() {
+fn confined_thread_writes_only_the_granted_file() {
     for protection in protections() {
         let place = Place::new();
         let target = place.at("target");
@@ -134,7 +134,7 @@ fn a_granted_file_is_written_and_no_other() {
 }
 
 #[test]
-fn a_granted_file_keeps_its_length() {
+fn granted_file_cannot_be_truncated() {
     let Protection::Landlock { .. } = protection() else {
         return skip("granted_length", "this machine has no Landlock");
     };
@@ -147,7 +147,7 @@ fn a_granted_file_keeps_its_length() {
 }
 
 #[test]
-fn a_granted_directory_is_the_only_one_to_be_changed() {
+fn confined_thread_changes_only_the_granted_directory() {
     for protection in protections() {
         let place = Place::new();
         let own = File::open(place.at("own")).unwrap();
@@ -170,7 +170,7 @@ fn a_granted_directory_is_the_only_one_to_be_changed() {
 }
 
 #[test]
-fn a_device_is_written_by_its_grant_alone() {
+fn confined_thread_writes_device_only_if_granted() {
     let granted = or_skip!("granted_device", Loop::new(4 * MIB));
     let other = or_skip!("granted_device", Loop::new(4 * MIB));
     for protection in protections() {
@@ -189,7 +189,7 @@ fn a_device_is_written_by_its_grant_alone() {
 }
 
 #[test]
-fn a_bound_program_and_its_children_are_confined() {
+fn confined_program_and_its_children_cannot_escape() {
     for protection in protections() {
         let place = Place::new();
         let before = place.listing();

@@ -19,7 +19,7 @@ fn mounted(path: &Path) -> String {
 }
 
 #[test]
-fn an_idle_device_needs_consent_and_then_is_ours_alone() {
+fn idle_device_needs_consent_and_is_opened_exclusively() {
     let device = or_skip!("idle_device", Loop::new(16 * MIB));
     let message = refusal(&device.path, writes()).to_string();
     assert!(message.contains("--destroy-data") && message.contains("no signature"), "{message}");
@@ -38,7 +38,7 @@ fn an_idle_device_needs_consent_and_then_is_ours_alone() {
 }
 
 #[test]
-fn a_mounted_device_may_be_read_and_never_written() {
+fn mounted_device_allows_reads_but_never_writes() {
     let device = or_skip!("mounted_device", Loop::new(16 * MIB));
     let _mount = or_skip!("mounted_device", mounted_ext4(&device.path));
     assert_eq!(mounted(&device.path), "it");
@@ -49,7 +49,7 @@ fn a_mounted_device_may_be_read_and_never_written() {
 }
 
 #[test]
-fn a_link_to_a_device_is_judged_as_the_device() {
+fn symlink_to_device_is_checked_like_the_device() {
     let device = or_skip!("link_to_device", Loop::new(16 * MIB));
     let dir = tempfile::tempdir().unwrap();
     let link = dir.path().join("by-id");
@@ -62,7 +62,7 @@ fn a_link_to_a_device_is_judged_as_the_device() {
 }
 
 #[test]
-fn a_mounted_partition_refuses_its_disk_and_not_its_sibling() {
+fn mounted_partition_protects_disk_but_not_other_partition() {
     let mut device = or_skip!("mounted_partition", Loop::new(64 * MIB));
     let first = or_skip!("mounted_partition", device.add_partition(2048, 32768));
     let second = or_skip!("mounted_partition", device.add_partition(40960, 32768));
@@ -78,7 +78,7 @@ fn a_mounted_partition_refuses_its_disk_and_not_its_sibling() {
 }
 
 #[test]
-fn a_mounted_disk_refuses_its_partition() {
+fn partition_of_a_mounted_disk_is_refused() {
     let mut device = or_skip!("mounted_disk", Loop::new(64 * MIB));
     let _mount = or_skip!("mounted_disk", mounted_ext4(&device.path));
     let partition = or_skip!("mounted_disk", device.add_partition(2048, 32768));
@@ -86,7 +86,7 @@ fn a_mounted_disk_refuses_its_partition() {
 }
 
 #[test]
-fn a_loop_device_on_a_device_refuses_what_is_below_it() {
+fn devices_below_a_loop_device_are_refused() {
     let mut lower = or_skip!("stacked_loop", Loop::new(64 * MIB));
     let partition = or_skip!("stacked_loop", lower.add_partition(2048, 65536));
     let upper = or_skip!("stacked_loop", Loop::on(&partition, &[]));
@@ -105,7 +105,7 @@ fn a_loop_device_on_a_device_refuses_what_is_below_it() {
 }
 
 #[test]
-fn active_swap_is_refused() {
+fn active_swap_device_is_refused() {
     let mut device = or_skip!("swap", Loop::new(64 * MIB));
     let partition = or_skip!("swap", device.add_partition(2048, 65536));
     let _swap = or_skip!("swap", Swap::on(&partition));
@@ -116,7 +116,7 @@ fn active_swap_is_refused() {
 }
 
 #[test]
-fn a_device_held_or_written_by_a_process_is_refused_by_its_name() {
+fn device_in_use_is_refused_with_process_name() {
     let device = or_skip!("held", Loop::new(16 * MIB));
     for flags in [libc::O_RDONLY | libc::O_EXCL, libc::O_RDWR] {
         let holder = or_skip!("held", Holder::open(&device.path, flags));
@@ -128,7 +128,7 @@ fn a_device_held_or_written_by_a_process_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_read_only_device_is_refused_for_writes() {
+fn read_only_device_is_refused_for_writes() {
     let device = or_skip!("read_only", Loop::with_image(image(16 * MIB), &["--read-only"]));
     let refusal = refusal(&device.path, writes_anything());
     assert!(matches!(refusal, GuardError::ReadOnly { .. }), "{refusal}");
@@ -136,7 +136,7 @@ fn a_read_only_device_is_refused_for_writes() {
 }
 
 #[test]
-fn a_device_is_prefilled_where_a_sample_finds_zeros() {
+fn device_is_prefilled_where_sample_finds_zeros() {
     let device = or_skip!("device_prefill", Loop::new(16 * MIB));
     let reading = resolve(&device.path, reads()).unwrap();
     let wanted = PrefillNeed::NotAllowed { unwritten_bytes: 16 * MIB };
@@ -153,7 +153,7 @@ fn a_device_is_prefilled_where_a_sample_finds_zeros() {
 }
 
 #[test]
-fn a_size_beyond_the_device_is_an_error() {
+fn size_larger_than_device_is_rejected() {
     let device = or_skip!("size_beyond", Loop::new(16 * MIB));
     let asked = |bytes| iogauge_io::targets::Intent { size_bytes: Some(bytes), ..reads() };
     let error = resolve(&device.path, asked(17 * MIB)).unwrap_err();
@@ -162,7 +162,7 @@ fn a_size_beyond_the_device_is_an_error() {
 }
 
 #[test]
-fn blocks_of_4_kib_are_kept_to() {
+fn device_with_4k_sectors_uses_4k_blocks() {
     let image = image(16 * MIB);
     let device = or_skip!("large_blocks", Loop::with_image(image, &["--sector-size", "4096"]));
     let part = &resolve(&device.path, reads()).unwrap().parts[0];
@@ -205,7 +205,7 @@ impl Drop for Elsewhere {
 }
 
 #[test]
-fn a_device_mounted_in_another_namespace_alone_is_refused() {
+fn device_mounted_only_in_other_namespace_is_refused() {
     let device = or_skip!("mounted_elsewhere", Loop::new(32 * MIB));
     or_skip!("mounted_elsewhere", run("mkfs.ext4", &["-q", device.path.to_str().unwrap()]));
     let script = format!("mount -t ext4 {} /mnt", device.path.display());
@@ -217,7 +217,7 @@ fn a_device_mounted_in_another_namespace_alone_is_refused() {
 
 /// A loop device does not claim its backing device, so the kernel permits writes to it.
 #[test]
-fn what_is_under_a_loop_device_and_mounted_out_of_sight_is_refused() {
+fn device_below_loop_with_hidden_mount_is_refused() {
     let lower = or_skip!("below_elsewhere", Loop::new(64 * MIB));
     or_skip!("below_elsewhere", run("mkfs.ext4", &["-q", lower.path.to_str().unwrap()]));
     let upper = or_skip!("below_elsewhere", Loop::on(&lower.path, &[]));
@@ -235,7 +235,7 @@ fn what_is_under_a_loop_device_and_mounted_out_of_sight_is_refused() {
 }
 
 #[test]
-fn a_loop_device_set_up_in_another_namespace_protects_its_file() {
+fn loop_device_from_other_namespace_protects_backing_file() {
     let dir = tempfile::tempdir().unwrap();
     let image = image(16 * MIB);
     let name = image.path().file_name().unwrap().to_str().unwrap();

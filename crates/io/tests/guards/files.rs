@@ -12,7 +12,7 @@ fn sized(intent: Intent, size_bytes: u64) -> Intent {
 }
 
 #[test]
-fn a_strangers_file_may_be_read_and_is_written_only_with_consent() {
+fn foreign_file_is_readable_but_writes_need_consent() {
     let file = image(MIB);
     let refused = refusal(file.path(), writes());
     assert!(matches!(refused, GuardError::NotOurs { .. }), "{refused}");
@@ -29,7 +29,7 @@ fn a_strangers_file_may_be_read_and_is_written_only_with_consent() {
 }
 
 #[test]
-fn a_link_is_followed_for_reads_and_refused_for_writes() {
+fn symlink_is_followed_for_reads_and_refused_for_writes() {
     let file = image(MIB);
     let dir = tempfile::tempdir().unwrap();
     let link = dir.path().join("link");
@@ -80,7 +80,7 @@ fn a_read_only_mount_is_refused() {
 }
 
 #[test]
-fn a_disk_too_small_is_refused_with_what_fits() {
+fn too_small_disk_is_refused_with_the_size_that_fits() {
     let device = or_skip!("small_disk", Loop::new(1300 * MIB));
     let mount = or_skip!("small_disk", mounted_ext4(&device.path));
     let fits = match refusal(&mount.point, sized(writes(), 8192 * MIB)) {
@@ -124,7 +124,7 @@ fn made(dir: &Path, size_bytes: u64) -> Result<Target, String> {
 }
 
 #[test]
-fn swap_files_and_files_behind_loop_devices_are_refused() {
+fn real_swap_and_loop_backing_files_are_refused() {
     let device = or_skip!("loop_backing", Loop::new(16 * MIB));
     let refused = refusal(device.image(), writes_anything());
     assert!(matches!(refused, GuardError::LoopBacking { .. }), "{refused}");
@@ -136,7 +136,7 @@ fn swap_files_and_files_behind_loop_devices_are_refused() {
 }
 
 #[test]
-fn a_file_another_process_writes_is_refused() {
+fn file_open_for_writing_elsewhere_is_refused() {
     let file = image(MIB);
     let _holder = or_skip!("written_file", Holder::open(file.path(), libc::O_WRONLY));
     // This process also has the image open for writing, which must not matter.
@@ -145,7 +145,7 @@ fn a_file_another_process_writes_is_refused() {
 }
 
 #[test]
-fn what_is_no_storage_is_refused() {
+fn non_storage_paths_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
@@ -160,7 +160,7 @@ fn what_is_no_storage_is_refused() {
 }
 
 #[test]
-fn memory_file_systems_have_no_direct_io() {
+fn tmpfs_rejects_direct_io_with_hint() {
     let mount = or_skip!("tmpfs", Mount::new(&["-t", "tmpfs", "-o", "size=4g", "none"]));
     let error = resolve(&mount.point, sized(reads(), MIB)).unwrap_err();
     let message = error.to_string();
@@ -174,7 +174,7 @@ fn memory_file_systems_have_no_direct_io() {
 }
 
 #[test]
-fn wrong_paths_and_sizes_are_told_apart() {
+fn invalid_paths_and_sizes_give_distinct_errors() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("no/such/file");
     assert!(matches!(resolve(&missing, writes()), Err(TargetError::NotFound { .. })));
@@ -193,7 +193,7 @@ fn wrong_paths_and_sizes_are_told_apart() {
 }
 
 #[test]
-fn only_the_owner_may_leave_access_times_alone() {
+fn noatime_falls_back_for_non_owners() {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let file = dir.path().join("file");

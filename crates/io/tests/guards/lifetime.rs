@@ -47,7 +47,7 @@ fn made(dir: &Path, size_bytes: u64) -> Part {
 }
 
 #[test]
-fn a_killed_prefill_goes_on_where_it_stood() {
+fn killed_prefill_resumes_where_it_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = part(dir.path(), sized(SIZE));
     assert!(matches!(first.open(WRITE), Err(TargetError::NotPrepared { .. })));
@@ -78,7 +78,7 @@ fn a_killed_prefill_goes_on_where_it_stood() {
 }
 
 #[test]
-fn loads_over_the_whole_usable_range_leave_the_marker_whole() {
+fn full_range_writes_do_not_damage_the_marker() {
     let dir = tempfile::tempdir().unwrap();
     let made = made(dir.path(), SIZE);
     write(&made, 0..SIZE);
@@ -87,7 +87,7 @@ fn loads_over_the_whole_usable_range_leave_the_marker_whole() {
 }
 
 #[test]
-fn a_file_grows_and_a_failed_growth_is_taken_back() {
+fn file_growth_is_rolled_back_on_failure() {
     let dir = tempfile::tempdir().unwrap();
     drop(made(dir.path(), SIZE));
     assert_eq!(part(dir.path(), sized(MIB)).size_bytes, MIB, "less than all of it may be used");
@@ -102,7 +102,7 @@ fn a_file_grows_and_a_failed_growth_is_taken_back() {
 }
 
 #[test]
-fn an_abandoned_prefill_leaves_nothing() {
+fn prefill_aborted_by_full_disk_removes_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut part = part(dir.path(), sized(SIZE));
     let prefill = begin(&mut part);
@@ -118,7 +118,7 @@ fn caveats_of(part: &Part, load: &Load) -> Vec<Caveat> {
 }
 
 #[test]
-fn a_strangers_sparse_file_is_doubted_and_not_filled() {
+fn foreign_sparse_file_gets_caveat_and_is_not_prefilled() {
     let file = image(SIZE);
     let reading = part(file.path(), reads());
     let wanted = PrefillNeed::NotAllowed { unwritten_bytes: SIZE };
@@ -135,7 +135,7 @@ fn a_strangers_sparse_file_is_doubted_and_not_filled() {
 }
 
 #[test]
-fn zeros_in_a_file_are_doubted() {
+fn zero_blocks_in_file_raise_a_caveat() {
     let file = image(0);
     fs::write(file.path(), vec![0; SIZE as usize]).unwrap();
     let reading = part(file.path(), reads());
@@ -155,7 +155,7 @@ fn left(path: &Path) -> LeftBecause {
 }
 
 #[test]
-fn clean_removes_what_was_made() {
+fn clean_removes_created_test_file() {
     let dir = tempfile::tempdir().unwrap();
     drop(made(dir.path(), SIZE));
     let result = cleaned(dir.path());
@@ -166,7 +166,7 @@ fn clean_removes_what_was_made() {
 }
 
 #[test]
-fn clean_leaves_everything_else() {
+fn clean_keeps_files_it_did_not_create() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "precious").unwrap();
@@ -184,9 +184,9 @@ fn clean_leaves_everything_else() {
 }
 
 #[test]
-fn files_on_one_disk_have_to_fit_together() {
+fn combined_size_of_files_on_one_disk_is_checked() {
     let arguments = ["-t", "tmpfs", "-o", "size=4g", "none"];
-    let disk = or_skip!("files_on_one_disk_have_to_fit_together", Mount::new(&arguments));
+    let disk = or_skip!("combined_size_of_files_on_one_disk_is_checked", Mount::new(&arguments));
     // All space but the reserve of 1 GiB. Nothing is written to it.
     let spare = 3 << 30;
     let intent = Intent { direct: false, ..sized(spare / 4 * 3 / MIB * MIB) };

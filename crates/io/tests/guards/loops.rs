@@ -14,7 +14,7 @@ use std::thread;
 const NOBODY: u32 = 65_534;
 
 #[test]
-fn a_loop_device_is_refused_while_another_on_its_file_is_used() {
+fn loop_device_is_refused_if_its_backing_file_is_in_use() {
     let image = image(64 * MIB);
     let whole = or_skip!("beside_loop", Loop::on(image.path(), &[]));
     let behind = or_skip!("beside_loop", Loop::on(image.path(), &["--offset", "1048576"]));
@@ -46,7 +46,7 @@ fn a_loop_device_is_refused_while_another_on_its_file_is_used() {
 }
 
 #[test]
-fn a_loop_device_used_beside_a_stack_refuses_all_of_it() {
+fn loop_device_in_use_refuses_stack_on_same_backing_file() {
     let image = image(64 * MIB);
     let lower = or_skip!("beside_stack", Loop::on(image.path(), &[]));
     let upper = or_skip!("beside_stack", Loop::on(&lower.path, &[]));
@@ -64,7 +64,7 @@ fn a_loop_device_used_beside_a_stack_refuses_all_of_it() {
 }
 
 #[test]
-fn loop_devices_on_a_disk_and_on_its_partition_share_data() {
+fn loop_devices_on_disk_and_its_partition_conflict() {
     let mut disk = or_skip!("beside_partition", Loop::new(64 * MIB));
     let partition = or_skip!("beside_partition", disk.add_partition(2048, 65536));
     let on_partition = or_skip!("beside_partition", Loop::on(&partition, &[]));
@@ -105,7 +105,7 @@ fn unknown_to_nobody(path: &Path) {
 }
 
 #[test]
-fn a_user_who_cannot_ask_loop_devices_writes_no_file_that_may_be_behind_one() {
+fn unprivileged_user_cannot_write_possible_loop_backing_file() {
     let dir = tempfile::tempdir().unwrap();
     let hidden = dir.path().join("hidden");
     fs::create_dir(&hidden).unwrap();
@@ -156,7 +156,7 @@ fn left(cleaned: &[Cleaned]) -> &LeftBecause {
 }
 
 #[test]
-fn a_test_file_behind_a_loop_device_is_not_removed() {
+fn test_file_backing_a_loop_device_is_not_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t");
     let device = or_skip!("clean_behind_loop", test_file_with_loop(&path, 32 * MIB));
@@ -176,7 +176,7 @@ fn a_test_file_behind_a_loop_device_is_not_removed() {
 
 /// A killed process left a file under its private name, and then a loop device was set up on it.
 #[test]
-fn a_leftover_behind_a_loop_device_is_not_removed() {
+fn leftover_file_backing_a_loop_device_is_not_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t");
     let id = Marker::create(&path, 4 * MIB).unwrap().header().id;
@@ -191,7 +191,7 @@ fn a_leftover_behind_a_loop_device_is_not_removed() {
 }
 
 #[test]
-fn a_test_file_that_somebody_added_to_is_theirs() {
+fn test_file_extended_by_others_is_not_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t");
     let header = Marker::create(&path, 4 * MIB).unwrap().header();

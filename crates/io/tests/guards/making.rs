@@ -64,7 +64,7 @@ impl Act {
 /// call `call`. Returns false if the child ended before that.
 fn killed_at(call: &str, count: u32, act: Act, dir: &Path) -> bool {
     let status = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "making::the_child_that_is_killed", "--ignored", "--test-threads=1"])
+        .args(["--exact", "making::child_process_that_is_killed", "--ignored", "--test-threads=1"])
         .env("IOGAUGE_TEST_DIRECTORY", dir)
         .env("IOGAUGE_TEST_CALL", format!("{call}:signal=SIGKILL:when={count}"))
         .env("IOGAUGE_TEST_ACT", act.word())
@@ -78,7 +78,7 @@ fn killed_at(call: &str, count: u32, act: Act, dir: &Path) -> bool {
 /// Not a test itself: see [`killed_at`].
 #[test]
 #[ignore = "a child of other tests"]
-fn the_child_that_is_killed() {
+fn child_process_that_is_killed() {
     let Some(dir) = std::env::var_os("IOGAUGE_TEST_DIRECTORY") else { return };
     let dir = Path::new(&dir);
     let call = std::env::var("IOGAUGE_TEST_CALL").unwrap();
@@ -165,7 +165,7 @@ fn kill_everywhere(act: Act, dir: &Path) -> u32 {
 }
 
 #[test]
-fn a_kill_while_a_file_is_made_leaves_nothing_in_the_way() {
+fn kill_during_file_creation_does_not_block_next_run() {
     or_skip!("kill_while_made", run("strace", &["-V"]));
     let dir = tempfile::tempdir().unwrap();
     let kills = kill_everywhere(Act::Prefill, dir.path());
@@ -175,7 +175,7 @@ fn a_kill_while_a_file_is_made_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn a_kill_while_a_file_with_a_side_file_is_made_leaves_nothing_in_the_way() {
+fn kill_during_side_file_creation_does_not_block_next_run() {
     or_skip!("kill_while_made_with_side", run("strace", &["-V"]));
     let mount = or_skip!("kill_while_made_with_side", without_attributes());
     let kills = kill_everywhere(Act::Make, &mount.point);
@@ -185,7 +185,7 @@ fn a_kill_while_a_file_with_a_side_file_is_made_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn a_file_system_without_attributes_gets_a_side_file() {
+fn side_file_is_used_without_extended_attributes() {
     let mount = or_skip!("side_file", without_attributes());
     let path = mount.point.join("t");
     let marker = Marker::create(&path, MIB).unwrap();
@@ -200,7 +200,7 @@ fn a_file_system_without_attributes_gets_a_side_file() {
 }
 
 #[test]
-fn the_side_file_of_somebody_else_is_not_replaced() {
+fn foreign_side_file_is_not_replaced() {
     let mount = or_skip!("foreign_side_file", without_attributes());
     let path = mount.point.join("t");
     for content in ["precious", "iogauge 1 00000000000000000000000000000000"] {
@@ -214,7 +214,7 @@ fn the_side_file_of_somebody_else_is_not_replaced() {
 }
 
 #[test]
-fn what_has_a_private_name_without_being_ours_stays() {
+fn foreign_file_with_temporary_name_remains() {
     let dir = tempfile::tempdir().unwrap();
     let name = format!(".iogauge-{:032x}", 5);
     fs::write(dir.path().join(&name), "precious").unwrap();

@@ -34,7 +34,7 @@ fn made(dir: &Path, size_bytes: u64) -> Part {
 }
 
 #[test]
-fn a_name_swapped_after_the_check_does_not_matter() {
+fn file_swapped_after_check_is_never_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     let precious = dir.path().join("precious");
@@ -58,7 +58,7 @@ fn a_name_swapped_after_the_check_does_not_matter() {
 }
 
 #[test]
-fn a_directory_swapped_before_the_file_is_made_does_not_matter() {
+fn directory_swapped_before_file_creation_is_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     let (here, other, moved) =
         (dir.path().join("here"), dir.path().join("other"), dir.path().join("moved"));
@@ -80,7 +80,7 @@ fn sized(size_bytes: u64) -> iogauge_io::targets::Intent {
 }
 
 #[test]
-fn a_name_taken_before_the_file_is_made_is_left_alone() {
+fn name_taken_before_file_creation_is_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let precious = dir.path().join("precious");
     let path = dir.path().join("iogauge.dat");
@@ -103,7 +103,7 @@ fn a_name_taken_before_the_file_is_made_is_left_alone() {
 }
 
 #[test]
-fn a_device_node_swapped_after_the_check_does_not_matter() {
+fn device_node_swapped_after_check_is_never_written() {
     let wanted = or_skip!("device_node", Loop::new(MIB));
     let precious = or_skip!("device_node", Loop::new(MIB));
     let dir = tempfile::tempdir().unwrap();
@@ -126,7 +126,7 @@ fn a_device_node_swapped_after_the_check_does_not_matter() {
 
 /// [`Part::open`] opens for writing on a thread confined to the part, under every protection.
 #[test]
-fn what_was_judged_is_opened_for_writing_under_either_protection() {
+fn checked_file_opens_for_writing_under_each_protection() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     fs::write(&path, [1; 8192]).unwrap();
@@ -153,7 +153,7 @@ fn what_was_judged_is_opened_for_writing_under_either_protection() {
 
 /// Opening a pipe can block, so a separate thread does it and the test fails after a timeout.
 #[test]
-fn pipes_are_refused_at_once_wherever_a_file_belongs() {
+fn named_pipes_are_refused_without_blocking() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("iogauge.dat");
     or_skip!("pipes", run("mkfifo", &[pipe.to_str().unwrap()]));
@@ -189,7 +189,7 @@ fn pipes_are_refused_at_once_wherever_a_file_belongs() {
 /// While targets are resolved, opened and written, another thread swaps the name between a file that may be written
 /// and one that may not, as fast as it can.
 #[test]
-fn names_swapped_all_the_time_never_lead_a_write_astray() {
+fn continuously_swapped_names_never_misdirect_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     let precious = dir.path().join("precious");
@@ -224,7 +224,7 @@ fn names_swapped_all_the_time_never_lead_a_write_astray() {
 }
 
 #[test]
-fn removal_leaves_another_file_that_has_the_name() {
+fn removal_keeps_a_different_file_with_the_same_name() {
     let dir = tempfile::tempdir().unwrap();
     let part = made(dir.path(), MIB);
     let path = dir.path().join("iogauge.dat");
@@ -241,7 +241,7 @@ fn removal_leaves_another_file_that_has_the_name() {
 
 /// Another thread keeps exchanging the test file with a precious file during removal.
 #[test]
-fn removal_never_takes_a_file_that_was_swapped_in() {
+fn removal_never_deletes_a_file_swapped_in_concurrently() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("iogauge.dat");
     let precious = dir.path().join("precious");
@@ -273,7 +273,7 @@ fn removal_never_takes_a_file_that_was_swapped_in() {
 }
 
 #[test]
-fn a_side_file_of_somebody_else_is_never_removed() {
+fn foreign_side_file_is_never_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("iogauge.dat");
     let side = side_file(&path);

@@ -26,7 +26,7 @@ fn needed(path: &Path, intent: Intent) -> u64 {
 }
 
 #[test]
-fn of_several_that_begin_together_only_those_that_fit_get_room() {
+fn concurrent_allocations_succeed_only_if_they_fit() {
     let (mount, _device) = or_skip!("together", mounted("ext4", 1500 * MIB));
     let spare = available(&mount.point) - GIB;
     let each = spare * 6 / 10 / MIB * MIB;
@@ -59,7 +59,7 @@ fn of_several_that_begin_together_only_those_that_fit_get_room() {
 }
 
 #[test]
-fn a_file_is_asked_what_a_write_will_allocate() {
+fn space_check_counts_blocks_a_write_will_allocate() {
     for kind in ["ext4", "xfs", "btrfs"] {
         let (mount, _device) = match mounted(kind, 1400 * MIB) {
             Ok(mounted) => mounted,
@@ -86,7 +86,7 @@ fn a_file_is_asked_what_a_write_will_allocate() {
 }
 
 #[test]
-fn what_is_shared_with_another_file_takes_room_when_it_is_written() {
+fn reflinked_extents_need_free_space_when_written() {
     for kind in ["xfs", "btrfs"] {
         let (mount, _device) = match mounted(kind, 1500 * MIB) {
             Ok(mounted) => mounted,
@@ -112,7 +112,7 @@ fn fill_new(path: &Path, size_bytes: u64) {
 }
 
 #[test]
-fn a_file_of_ours_that_was_copied_by_reference_is_not_taken_for_written() {
+fn reflinked_test_file_is_not_counted_as_allocated() {
     let (mount, _device) = or_skip!("ours_shared", mounted("xfs", 1500 * MIB));
     let size = (available(&mount.point) - GIB) * 6 / 10 / MIB * MIB;
     let mut part = resolved(&mount.point, sized(size));
@@ -141,7 +141,7 @@ fn fill_part(part: &Part) {
 }
 
 #[test]
-fn a_sparse_file_is_watched_while_it_is_written_and_a_full_one_is_not() {
+fn free_space_is_monitored_only_for_sparse_files() {
     let (mount, _device) = or_skip!("watched", mounted("ext4", 1300 * MIB));
     let path = mount.point.join("file");
     File::create(&path).unwrap().set_len(16 * MIB).unwrap();

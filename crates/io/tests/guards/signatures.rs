@@ -58,7 +58,7 @@ fn named(image: tempfile::NamedTempFile) -> Result<Vec<Signature>, String> {
 }
 
 #[test]
-fn every_format_a_tool_makes_is_named() {
+fn formats_made_by_tools_are_recognized() {
     for (wanted, tool, arguments) in FORMATS {
         let image = image(320 * MIB);
         let mut arguments = arguments.to_vec();
@@ -89,7 +89,7 @@ fn partitioned(image: &Path, label: &str) -> Result<(), String> {
 }
 
 #[test]
-fn partition_tables_are_named() {
+fn partition_tables_are_recognized() {
     for (label, wanted) in [("gpt", Signature::Gpt), ("dos", Signature::Mbr)] {
         let image = image(64 * MIB);
         let made = partitioned(image.path(), label);
@@ -101,7 +101,7 @@ fn partition_tables_are_named() {
 }
 
 #[test]
-fn archives_of_files_are_named() {
+fn squashfs_and_iso_images_are_recognized() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), vec![7; 1 << 20]).unwrap();
     let source = dir.path().to_str().unwrap();
@@ -121,7 +121,7 @@ fn archives_of_files_are_named() {
 }
 
 #[test]
-fn a_physical_volume_is_named() {
+fn lvm_physical_volume_is_recognized() {
     let device = or_skip!("signature of LVM2", Loop::new(64 * MIB));
     let path = device.path.to_str().unwrap();
     or_skip!("signature of LVM2", run("pvcreate", &["--yes", "--quiet", path]));

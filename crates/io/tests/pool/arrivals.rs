@@ -37,7 +37,7 @@ const QUEUE: Queue = Queue { servers: CHANNELS, service: SERVICE_NS / 1e9 };
 
 /// With one server, response times are exponential with mean 1 / (μ − λ).
 #[test]
-fn one_server_has_its_closed_form() {
+fn single_server_queue_matches_closed_form() {
     let queue = Queue { servers: 1, service: 1e-3 };
     let rate = queue.highest_rate(|rate| queue.mean(rate) <= 5e-3);
     assert_near("mean", rate, 800.0, 1e-9);
@@ -47,7 +47,7 @@ fn one_server_has_its_closed_form() {
 }
 
 #[test]
-fn response_times_are_those_of_an_m_m_c_queue() {
+fn response_times_match_m_m_c_queue() {
     for (rho, seconds) in [(0.5, 20), (0.8, 80)] {
         let rate = rho * f64::from(CHANNELS) / SERVICE_NS * 1e9;
         // The queue is the same with one worker, with four that share the queue depth, and with a queue depth so small
@@ -91,7 +91,7 @@ fn assert_is_the_queue(what: &str, window: &Window, rate: f64, queue_depth: u32)
 }
 
 #[test]
-fn overload_shows_in_the_backlog_and_nothing_is_lost() {
+fn overload_grows_backlog_without_losing_arrivals() {
     let load = Load { iodepth: 8, numjobs: 2, ..Load::default() };
     let mut pool = start(&load, 5000.0, 16);
     let mut total = Window::default();
@@ -119,7 +119,7 @@ fn overload_shows_in_the_backlog_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_closed_loop_becomes_an_open_one_and_back() {
+fn pool_switches_between_closed_and_open_loop() {
     let mut pool = start(&Load { iodepth: 16, ..Load::default() }, 1.0, 16);
     for _ in 0..2 {
         pool.set_rate(None).unwrap();
@@ -137,7 +137,7 @@ fn a_closed_loop_becomes_an_open_one_and_back() {
 }
 
 #[test]
-fn jobs_share_a_rate_as_their_loads_ask() {
+fn rate_is_divided_in_proportion_to_job_rates() {
     let job = |rate_iops| {
         let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
         let load = Load { engine: EngineKind::Sim, iodepth: 16, arrivals, ..Load::default() };

@@ -52,7 +52,7 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
 }
 
 #[test]
-fn time_goes_on() {
+fn simulated_time_continues_between_steps() {
     let slot = slot(EVEN);
     for nth in 0..3 {
         let (window, end_ns) = step(&slot, &reads(4), SECOND);
@@ -64,7 +64,7 @@ fn time_goes_on() {
 }
 
 #[test]
-fn the_first_pool_finds_a_new_device() {
+fn first_pool_starts_with_a_new_device() {
     for device in [EVEN, "", "hdd", "cloud-volume", "array,seed=7"] {
         let on_slot = step(&slot(device), &writes(16), SECOND / 10).0;
         let mut pool =
@@ -79,7 +79,7 @@ fn the_first_pool_finds_a_new_device() {
 }
 
 #[test]
-fn the_same_steps_give_the_same_figures() {
+fn same_steps_give_the_same_results() {
     let run = |device: &str| {
         let slot = slot(device);
         let steps = [writes(8), reads(1), writes(64), Load { numjobs: 3, ..reads(4) }, writes(8)];
@@ -95,7 +95,7 @@ fn the_same_steps_give_the_same_figures() {
 }
 
 #[test]
-fn a_filled_cache_stays_filled() {
+fn filled_cache_remains_filled_for_next_pool() {
     // 4096 writes (16 MiB) fill the cache, which destages 1000 writes per second.
     let slot = slot("cache=16m,cache_service=20us,destage=4096000");
     let (window, _) = step(&slot, &writes(8), SECOND);
@@ -109,7 +109,7 @@ fn a_filled_cache_stays_filled() {
 }
 
 #[test]
-fn spent_credits_stay_spent_until_they_are_earned() {
+fn spent_burst_credits_persist_until_earned_again() {
     let slot = slot("channels=64,service=100us,dist=const,iops_cap=1000,burst=5000");
     let (window, _) = step(&slot, &reads(32), SECOND);
     assert_near("IOPS with credits", window.iops(), 6000.0, 0.01);
@@ -123,7 +123,7 @@ fn spent_credits_stay_spent_until_they_are_earned() {
 }
 
 #[test]
-fn a_device_that_was_written_is_not_fresh_again() {
+fn written_device_does_not_become_fresh_again() {
     let device = "channels=1,dist=const,fresh=64m,fresh_service=100us,write_service=400us";
     let slot = slot(device);
     // 16384 writes to the fresh device, then 8192 in the transition, which take 250 µs each on average.
@@ -137,7 +137,7 @@ fn a_device_that_was_written_is_not_fresh_again() {
 }
 
 #[test]
-fn a_device_that_wanders_never_settles_whatever_the_rounds() {
+fn wandering_device_never_reaches_steady_state() {
     for round_ns in [SECOND / 10, SECOND, 10 * SECOND] {
         let period = format!("{}ns", 5 * round_ns);
         let slot = slot(&format!("channels=1,service=1ms,dist=const,wander=30%:{period}"));
@@ -154,7 +154,7 @@ fn a_device_that_wanders_never_settles_whatever_the_rounds() {
 }
 
 #[test]
-fn arrivals_and_own_times_begin_with_their_pool() {
+fn arrivals_and_job_times_start_with_their_pool() {
     let slot = slot(EVEN);
     step(&slot, &reads(1), 3 * SECOND);
     for process in [ArrivalProcess::Linear, ArrivalProcess::Poisson] {
@@ -178,7 +178,7 @@ fn arrivals_and_own_times_begin_with_their_pool() {
 }
 
 #[test]
-fn what_a_dropped_pool_left_is_no_business_of_the_next() {
+fn ios_of_a_dropped_pool_do_not_affect_the_next() {
     // The first pool has more workers than the second, and 64 I/Os in flight.
     let slot = slot(EVEN);
     let mut pool = start(&slot, &Load { numjobs: 4, ..reads(16) }).unwrap();
@@ -195,7 +195,7 @@ fn what_a_dropped_pool_left_is_no_business_of_the_next() {
 }
 
 #[test]
-fn one_pool_at_a_time() {
+fn simulated_device_allows_only_one_pool_at_a_time() {
     let slot = slot(EVEN);
     let first = start(&slot, &reads(1)).unwrap();
     assert!(matches!(start(&slot, &reads(1)), Err(WorkerError::DeviceInUse)));
@@ -207,7 +207,7 @@ fn one_pool_at_a_time() {
 }
 
 #[test]
-fn kept_data_is_there_for_the_next() {
+fn kept_data_is_readable_by_the_next_pool() {
     let slot = slot("data=keep");
     let mut buffer = vec![0x5a_u8; 8192];
     let io = |op, data: &mut [u8]| {

@@ -64,7 +64,7 @@ impl Player {
 const FOR_EVER: &str = "trap 'print; exit 128' INT\nwhile :; do print; sleep 0.05; done";
 
 #[test]
-fn another_depth_is_another_fio_and_nothing_is_lost() {
+fn changing_queue_depth_restarts_fio_without_losing_ios() {
     // Other tests count the threads of this process.
     let _alone = alone();
     let player = Player::new(FOR_EVER);
@@ -91,7 +91,7 @@ fn another_depth_is_another_fio_and_nothing_is_lost() {
 }
 
 #[test]
-fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
+fn fio_with_own_runtime_is_summarized_by_last_document() {
     // Other tests count the threads of this process.
     let _alone = alone();
     let player = Player::new("print; sleep 0.15; print; print");
@@ -108,7 +108,7 @@ fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
 }
 
 #[test]
-fn what_fio_says_instead_of_figures_is_told() {
+fn fio_messages_are_reported_if_there_are_no_results() {
     // Other tests count the threads of this process.
     let _alone = alone();
     let refused = Player::new("echo 'fio: no such engine' >&2; exit 1");
@@ -145,7 +145,7 @@ fn to_the_end(pool: &mut FioPool) -> (u64, u64, Vec<String>) {
 }
 
 #[test]
-fn what_a_lost_fio_has_measured_is_kept() {
+fn results_of_a_killed_or_stopped_fio_are_kept() {
     // Other tests count the threads of this process.
     let _alone = alone();
     for (body, word) in [
@@ -168,7 +168,7 @@ fn what_a_lost_fio_has_measured_is_kept() {
 }
 
 #[test]
-fn what_fio_leaves_behind_holds_nothing_up_and_ends_with_it() {
+fn leftover_fio_children_do_not_block_and_are_killed() {
     // Other tests count the threads of this process.
     let _alone = alone();
     // The child has its own session and fio's output, like the processes of fio's jobs.
@@ -190,7 +190,7 @@ fn what_fio_leaves_behind_holds_nothing_up_and_ends_with_it() {
 }
 
 #[test]
-fn a_version_that_a_child_holds_open_is_not_waited_for() {
+fn version_check_does_not_wait_for_inherited_stdout() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("fio");
     std::fs::write(&path, "#!/bin/sh\nsleep 20 &\necho fio-3.99\n").unwrap();

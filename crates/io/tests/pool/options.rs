@@ -18,7 +18,7 @@ fn written(path: &std::path::Path) -> Vec<u64> {
 }
 
 #[test]
-fn an_increment_keeps_the_jobs_apart() {
+fn offset_increment_keeps_jobs_in_separate_ranges() {
     let _alone = alone();
     for engine in usable() {
         for (rw, coverage) in [(Pattern::Write, false), (Pattern::RandWrite, true)] {
@@ -44,7 +44,7 @@ fn an_increment_keeps_the_jobs_apart() {
 }
 
 #[test]
-fn bytes_end_each_job_with_the_io_that_reaches_them() {
+fn byte_limit_ends_each_job_at_the_io_that_reaches_it() {
     let _alone = alone();
     for engine in usable() {
         let image = image(MIB);
@@ -63,7 +63,7 @@ fn bytes_end_each_job_with_the_io_that_reaches_them() {
 }
 
 #[test]
-fn syncs_of_data_and_at_the_end_are_made() {
+fn fdatasync_every_and_end_fsync_issue_syncs() {
     let _alone = alone();
     let image = image(MIB);
     for engine in usable() {
@@ -77,7 +77,7 @@ fn syncs_of_data_and_at_the_end_are_made() {
 }
 
 #[test]
-fn pauses_take_their_time() {
+fn thinktime_and_startdelay_extend_the_run() {
     let _alone = alone();
     let image = image(MIB);
     for engine in usable() {
@@ -97,7 +97,7 @@ fn pauses_take_their_time() {
 }
 
 #[test]
-fn a_pause_holds_up_nobody() {
+fn long_thinktime_does_not_block_window_or_stop() {
     let _alone = alone();
     let image = image(MIB);
     for engine in usable() {
@@ -114,7 +114,7 @@ fn a_pause_holds_up_nobody() {
 }
 
 #[test]
-fn what_is_written_compresses_and_repeats_as_asked() {
+fn written_data_has_requested_compression_and_dedupe() {
     let _alone = alone();
     for engine in usable() {
         let image = image(8 * MIB);
@@ -157,7 +157,7 @@ fn placements() -> Vec<(String, i64)> {
 }
 
 #[test]
-fn workers_run_where_they_are_to() {
+fn workers_run_on_their_assigned_cpus() {
     let _alone = alone();
     let image = image(MIB);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -165,7 +165,7 @@ fn workers_run_where_they_are_to() {
     let mine: iogauge_model::load::Cpus = list.unwrap().parse().unwrap();
     let [first, second, ..] = *mine.numbers() else {
         return iogauge_test_support::skip(
-            "workers_run_where_they_are_to",
+            "workers_run_on_their_assigned_cpus",
             "it takes two processors",
         );
     };

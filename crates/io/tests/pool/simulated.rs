@@ -38,7 +38,7 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
 }
 
 #[test]
-fn a_closed_loop_is_exact() {
+fn closed_loop_iops_and_latency_are_exact() {
     // Queue depths N below, at and above the number of channels. IOPS are min(N, 8) / 100 µs.
     for (queue_depth, iops, latency_ns) in
         [(4, 40_000, 100_000), (8, 80_000, 100_000), (32, 80_000, 400_000)]
@@ -54,7 +54,7 @@ fn a_closed_loop_is_exact() {
 }
 
 #[test]
-fn a_pause_of_the_workers_leaves_completions_waiting() {
+fn completions_wait_while_workers_are_paused() {
     let device = format!("{EVEN},pause=every:300ms,for:500ms");
     let mut pool = start(Load { iodepth: 8, ..Load::default() }, &device, 8);
     pool.advance(250_000_000).unwrap();
@@ -69,7 +69,7 @@ fn a_pause_of_the_workers_leaves_completions_waiting() {
 }
 
 #[test]
-fn depth_changes_live_and_the_window_after_draining_is_new() {
+fn queue_depth_change_takes_effect_after_draining() {
     let mut pool = start(Load { iodepth: 32, numjobs: 2, ..Load::default() }, EVEN, 128);
     assert_eq!(second(&mut pool).service().min_ns(), 800_000);
     for queue_depth in [4, 128, 1, 16, 0, 8] {
@@ -97,7 +97,7 @@ fn depth_changes_live_and_the_window_after_draining_is_new() {
 }
 
 #[test]
-fn windows_add_up_to_the_quota() {
+fn simulated_windows_sum_to_the_io_quota() {
     let load = Load { rw: Pattern::RandRw, iodepth: 5, numjobs: 3, ..Load::default() };
     let mut pool = start(Load { number_ios: Some(33_337), ..load }, "service=77us", 15);
     let (mut total, mut cuts, mut step_ns) = (Window::default(), 0, 1);
@@ -119,7 +119,7 @@ fn windows_add_up_to_the_quota() {
 }
 
 #[test]
-fn offered_rates_are_kept() {
+fn simulated_pool_achieves_offered_rate() {
     for process in [ArrivalProcess::Linear, ArrivalProcess::Poisson] {
         let arrivals = Some(Arrivals { rate_iops: 5000.0, process });
         let load = Load { iodepth: 64, numjobs: 2, arrivals, ..Load::default() };
@@ -140,7 +140,7 @@ fn offered_rates_are_kept() {
 }
 
 #[test]
-fn response_counts_the_wait_for_a_slot() {
+fn response_time_includes_wait_for_a_slot() {
     // With one slot and constant service times at half load, the mean wait is half the service time by the
     // Pollaczek–Khinchine formula. The service time does not include it.
     let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
@@ -155,7 +155,7 @@ fn response_counts_the_wait_for_a_slot() {
 }
 
 #[test]
-fn littles_law_holds_on_every_device() {
+fn littles_law_applies_to_every_simulated_device() {
     for (device, seconds) in [
         ("service=100us", 4),
         ("bus=300MB/s", 4),
@@ -200,7 +200,7 @@ fn dependent_chains_read_before_they_write() {
 }
 
 #[test]
-fn syncs_come_after_so_many_writes_and_take_no_ones_place() {
+fn fsync_every_n_writes_does_not_displace_other_ios() {
     let load = Load { rw: Pattern::RandWrite, fsync_every: 7, iodepth: 4, ..Load::default() };
     let mut pool = start(Load { number_ios: Some(1000), ..load.clone() }, EVEN, 4);
     pool.advance(SECOND).unwrap();
@@ -217,7 +217,7 @@ fn syncs_come_after_so_many_writes_and_take_no_ones_place() {
 }
 
 #[test]
-fn pauses_come_after_so_many_ios_and_count_as_time() {
+fn thinktime_follows_n_ios_and_counts_as_run_time() {
     for (blocks, submit, numjobs, fsync_every) in
         [(1, 0, 1, 0), (4, 0, 2, 0), (6, 2, 1, 0), (3, 0, 1, 1)]
     {
@@ -251,7 +251,7 @@ fn pauses_come_after_so_many_ios_and_count_as_time() {
 }
 
 #[test]
-fn pauses_leave_rates_and_chains_whole() {
+fn thinktime_preserves_arrival_rate_and_dependent_chains() {
     let thinktime = Some(Thinktime { pause_ns: 10_000_000, blocks: 20 });
     // 20 I/Os and their pause take less than 12 ms, so 1000 IOPS are still possible.
     let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear });
@@ -271,7 +271,7 @@ fn pauses_leave_rates_and_chains_whole() {
 }
 
 #[test]
-fn a_delayed_job_begins_late_and_has_no_time_before() {
+fn startdelay_is_excluded_from_job_time() {
     let load = sim(Load { startdelay_ns: 3 * SECOND, ..Load::default() });
     let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Poisson });
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
@@ -306,7 +306,7 @@ fn a_delayed_job_begins_late_and_has_no_time_before() {
 }
 
 #[test]
-fn jobs_have_ramps_and_runtimes_of_their_own() {
+fn each_job_uses_its_own_ramp_and_runtime() {
     let own = |ramp_ns, runtime_ns| Some(OwnTime { ramp_ns, runtime_ns: Some(runtime_ns) });
     let load = |own_time| sim(Load { own_time, ..Load::default() });
     let pause = Thinktime { pause_ns: 10 * SECOND, blocks: 1 };
@@ -354,7 +354,7 @@ fn jobs_have_ramps_and_runtimes_of_their_own() {
 }
 
 #[test]
-fn a_worker_ends_with_a_sync_of_every_part() {
+fn end_fsync_syncs_every_target_part_per_worker() {
     for (rw, syncs) in [(Pattern::RandWrite, 3 * 2), (Pattern::RandRead, 0)] {
         let load = Load { rw, end_fsync: true, iodepth: 4, numjobs: 2, ..Load::default() };
         let load = sim(Load { number_ios: Some(100), ..load });
@@ -374,7 +374,7 @@ fn a_worker_ends_with_a_sync_of_every_part() {
 }
 
 #[test]
-fn mix_and_sizes_have_their_shares() {
+fn read_mix_and_block_sizes_match_configured_shares() {
     let load = Load {
         rw: Pattern::RandRw,
         read_percent: 70,
@@ -392,7 +392,7 @@ fn mix_and_sizes_have_their_shares() {
 }
 
 #[test]
-fn batches_end_and_keep_within_the_depth() {
+fn simulated_batches_complete_within_queue_depth() {
     for (submit, complete_min, complete_max) in
         [(4, 1, 0), (0, 8, 0), (16, 8, 32), (1, 1, 1), (3, 16, 16)]
     {

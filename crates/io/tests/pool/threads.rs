@@ -61,7 +61,7 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
 }
 
 #[test]
-fn depth_changes_live_and_threads_follow() {
+fn queue_depth_change_adjusts_running_threads() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable() {
@@ -99,7 +99,7 @@ fn depth_changes_live_and_threads_follow() {
 }
 
 #[test]
-fn windows_add_up_to_the_quota() {
+fn threaded_windows_sum_to_the_io_quota() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable() {
@@ -150,7 +150,7 @@ fn processors() -> usize {
 }
 
 #[test]
-fn added_workers_share_the_depth_and_lose_nothing() {
+fn added_workers_share_queue_depth_and_lose_no_ios() {
     let _alone = alone();
     let image = image(SIZE);
     let most = processors().min(8);
@@ -196,8 +196,8 @@ fn added_workers_share_the_depth_and_lose_nothing() {
 }
 
 #[test]
-fn an_added_worker_repeats_no_other() {
-    const TEST: &str = "an_added_worker_repeats_no_other";
+fn added_worker_does_not_repeat_offsets_of_others() {
+    const TEST: &str = "added_worker_does_not_repeat_offsets_of_others";
     let _alone = alone();
     if processors() < 2 {
         return iogauge_test_support::skip(TEST, "it takes two processors");
@@ -229,7 +229,7 @@ fn an_added_worker_repeats_no_other() {
 }
 
 #[test]
-fn no_worker_is_added_where_it_would_change_the_load() {
+fn worker_is_not_added_if_it_would_change_the_load() {
     let _alone = alone();
     let image = image(SIZE);
     let adds = |load: Load| {
@@ -252,7 +252,7 @@ fn no_worker_is_added_where_it_would_change_the_load() {
 }
 
 #[test]
-fn littles_law_holds() {
+fn littles_law_applies_to_every_engine() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable() {
@@ -269,7 +269,7 @@ fn littles_law_holds() {
 }
 
 #[test]
-fn offered_rates_are_kept() {
+fn engines_achieve_offered_rate() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable() {
@@ -301,7 +301,7 @@ fn offered_rates_are_kept() {
 }
 
 #[test]
-fn rates_survive_a_change_of_depth() {
+fn arrival_rate_is_unaffected_by_queue_depth_change() {
     let _alone = alone();
     let image = image(SIZE);
     let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Linear });
@@ -317,7 +317,7 @@ fn rates_survive_a_change_of_depth() {
 }
 
 #[test]
-fn what_is_offered_is_achieved_by_any_number_of_workers() {
+fn offered_rate_is_achieved_with_any_worker_count() {
     let _alone = alone();
     let image = image(SIZE);
     // psync has one worker for each unit of queue depth. At this rate most of them are idle.
@@ -371,7 +371,7 @@ fn overload_is_reported() {
 }
 
 #[test]
-fn dependent_chains_write_where_they_read() {
+fn dependent_writes_use_the_offset_of_their_read() {
     let _alone = alone();
     for engine in usable() {
         let image = image(4 * MIB);
@@ -405,7 +405,7 @@ pub(crate) fn to_the_end(pool: &mut dyn WorkerPool) -> Window {
 }
 
 #[test]
-fn syncs_come_after_so_many_writes() {
+fn fsync_is_issued_every_n_writes() {
     let _alone = alone();
     let image = image(4 * MIB);
     for engine in usable() {
@@ -418,7 +418,7 @@ fn syncs_come_after_so_many_writes() {
 }
 
 #[test]
-fn batches_end_and_keep_within_the_depth() {
+fn threaded_batches_complete_within_queue_depth() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable().filter(|engine| *engine != EngineKind::Psync) {
@@ -435,7 +435,7 @@ fn batches_end_and_keep_within_the_depth() {
 }
 
 #[test]
-fn a_pool_that_is_dropped_leaves_no_thread() {
+fn dropped_pool_terminates_all_threads() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable() {
@@ -448,7 +448,7 @@ fn a_pool_that_is_dropped_leaves_no_thread() {
 }
 
 #[test]
-fn thousands_of_slots_are_kept_outstanding() {
+fn engines_support_thousands_of_outstanding_ios() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable().filter(|engine| *engine != EngineKind::Psync) {
@@ -474,7 +474,7 @@ impl Drop for Frozen<'_> {
 }
 
 #[test]
-fn a_worker_stuck_in_the_kernel_holds_up_no_cut_and_loses_nothing() {
+fn worker_blocked_in_kernel_neither_delays_windows_nor_loses_ios() {
     const TEST: &str = "a_worker_stuck_in_the_kernel";
     let _alone = alone();
     let device = or_skip!("a_worker_stuck_in_the_kernel", Loop::new(64 * MIB));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_and_a_neighbour_are_told_apart() {
+    fn page_cache_and_other_load_caveats_are_distinguished() {
         let seen = |read_bytes: u64, logical: u64| {
             let physical = Physical {
                 read_bytes,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_rate_client_and_steal_are_facts() {
+    fn queue_depth_rate_cpu_and_steal_produce_caveats() {
         assert!(queue_depth(32, 31.0).is_none());
         assert!(queue_depth(32, 16.0).is_some());
         assert!(rate(1000.0, 980.0).is_none());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_is_named() {
+    fn error_caveat_names_the_first_failed_io() {
         let fault =
             IoFault { op: iogauge_io::engine::Op::Write, part: 0, offset_bytes: 8192, errno: 28 };
         let caveat = caveat(&errors(3, Some(&fault), "/data/f", false).unwrap());
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn caveats_of_many_files_are_one_of_each_kind() {
+    fn caveats_of_many_files_are_merged_by_kind() {
         let cache = |path: &str| Caveat::of(CaveatCode::SmallerThanCache, format!("{path}: small"));
         let found = vec![
             cache("a").with_impact(Impact::Note),

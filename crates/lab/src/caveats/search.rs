@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsteady_answer_is_one_fact() {
+    fn unsteady_answer_produces_a_single_caveat() {
         let point = CurvePoint {
             queue_depth: 64,
             rate_iops: None,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_ended_early_says_so() {
+    fn early_ended_search_produces_a_caveat() {
         let answer = |stopped_by| {
             let exact = Estimate::exact(1.0);
             let latency_ns = latency();

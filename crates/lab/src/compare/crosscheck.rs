@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_follow_the_interval() {
+    fn crosscheck_verdict_follows_confidence_interval() {
         let same = of(&[(1000.0, 1001.0), (1003.0, 1000.0), (998.0, 999.0)]);
         assert_eq!((same.verdict, same.rounds_wanted), (Agreement::Agree, None));
         assert_eq!((same.iogauge, same.fio), (1000.0, 1000.0));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_differs_decides() {
+    fn one_differing_figure_makes_the_verdict_differ() {
         let figure = |verdict| Comparison { verdict, ..of(&[(1.0, 1.0), (1.0, 1.0)]) };
         use Agreement::{Agree, CannotTell, Differ};
         let all = |verdicts: &[Agreement]| {

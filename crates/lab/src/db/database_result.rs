@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amplification_has_two_sides() {
+    fn write_amplification_and_blocks_per_device_write_are_computed() {
         let physical = Physical { writes: 10, write_bytes: 81_920, ..Physical::default() };
         assert_eq!(written_per_updated(&physical, 0), None);
         assert_eq!(written_per_updated(&physical, 20_480), Some(4.0));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_come_from_whole_steps_alone() {
+    fn device_rates_are_computed_only_from_complete_steps() {
         let work = DeviceWork::of(&measured(0.5, false, true)).unwrap();
         assert_eq!((work.iops, work.bytes_per_sec), (200.0, 819_200.0));
         assert_eq!(DeviceWork::of(&measured(0.5, true, true)), None);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_share_counts() {
+    fn device_share_is_the_larger_of_iops_and_bandwidth() {
         let work = DeviceWork { iops: 100.0, bytes_per_sec: 1e6, busy_percent: 0.0 };
         assert_eq!(work.share_percent(400.0, 8e6), Some(25.0));
         assert_eq!(work.share_percent(400.0, 2e6), Some(50.0));

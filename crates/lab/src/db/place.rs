@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_has_one_place_however_it_is_typed() {
+    fn path_variants_of_a_directory_resolve_identically() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap().display().to_string();
         std::fs::create_dir(dir.path().join("d")).unwrap();

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_on_the_same_disk_counts_up_to_its_limit() {
+    fn log_on_same_disk_counts_against_space_up_to_its_limit() {
         let alone = [u64::MAX];
         assert_eq!((taken(10 * MIB, &alone), taken(10 * MIB, &[3 * MIB])), (10 * MIB, 3 * MIB));
         let both = [u64::MAX, 3 * MIB];
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_left_before_its_reserve_is_taken() {
+    fn filling_stops_before_disk_reserve_is_used() {
         let watched = || ReserveWatch {
             path: PathBuf::new(),
             mount_point: "/disk".to_owned(),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_there_yet_is_on_the_disk_of_its_parent() {
+    fn missing_path_belongs_to_its_parents_file_system() {
         let dir = tempfile::tempdir().unwrap();
         let of = |path: &str, most_bytes| FillPlace { path: dir.path().join(path), most_bytes };
         let disks = disks(vec![of("to/come", None), of("", Some(7))]);

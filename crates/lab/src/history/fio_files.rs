@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_those_of_their_bytes() {
+    fn fingerprint_matches_xxh3_128_of_the_content() {
         let of = |bytes: &[u8]| {
             let ends = Cell::new(false);
             let mut input = Fingerprint { input: bytes, hash: Xxh3::new(), length: 0, ends: &ends };

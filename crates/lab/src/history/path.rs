@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_files() {
+    fn history_path_parses_keywords_and_file_names() {
         assert_eq!("none".parse::<HistoryPath>().unwrap(), HistoryPath::None);
         assert_eq!("default".parse::<HistoryPath>().unwrap(), HistoryPath::Default);
         assert_eq!("./none".parse::<HistoryPath>().unwrap(), HistoryPath::File("./none".into()));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn default_follows_the_base_directory_specification() {
+    fn default_path_follows_xdg_base_directory_spec() {
         let of = |data: Option<&str>, home: Option<&str>| {
             default_file(data.map(Into::into), home.map(Into::into))
         };

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_another_start_is_another_process() {
+    fn liveness_distinguishes_processes_by_start_time_and_boot() {
         let here = Surroundings::here().unwrap();
         let this = ProcessIdentity::of_this_process().unwrap();
         assert_eq!(this.liveness(&here), Liveness::Alive);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_parentheses_do_not_mislead() {
+    fn proc_stat_parser_handles_parentheses_in_names() {
         let behind = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         assert_eq!(living_since(&format!("7 (a) R (b)) S {behind}")), Some(4711));
         assert_eq!(living_since(&format!("7 (gone) Z {behind}")), None);

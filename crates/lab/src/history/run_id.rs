@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readable_and_sortable() {
+    fn run_ids_are_readable_and_sort_by_time() {
         let early = RunId::generate(UtcTime::from_unix_ns(1_795_256_130_000_000_000));
         let late = RunId::generate(UtcTime::from_unix_ns(1_795_256_131_000_000_000));
         assert!(early < late);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_process_has_a_byte_of_its_own() {
+    fn each_process_locks_a_distinct_byte() {
         let process = |namespace: &str, pid| {
             let namespace = namespace.to_owned();
             ProcessIdentity { pid, started_ticks: 0, namespace, boot_id: String::new() }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn words_prefixes_and_ends() {
+    fn run_ref_matches_last_n_prefix_and_suffix() {
         for (text, place) in [
             ("last", 0),
             ("LAST-1", 1),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_there_is() {
+    fn run_ref_errors_list_available_runs() {
         let message = |text| pick(text).unwrap_err().to_string();
         let ambiguous = message("2026");
         assert!(ambiguous.contains("20261121-101530-x7k2, 20261121-101530-a111"), "{ambiguous}");
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics_and_what_is_shown_reads_back(text in "\\PC{0,12}") {
+        fn run_ref_parsing_never_panics_and_round_trips(text in "\\PC{0,12}") {
             if let Ok(reference) = text.parse::<RunRef>() {
                 prop_assert_eq!(reference.to_string().parse::<RunRef>().unwrap(), reference.clone());
                 let _ = reference.pick(&runs());

@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_times() {
+    fn utc_formatting_matches_known_timestamps() {
         let shown = |seconds: i64| UtcTime::from_unix_ns(seconds * 1_000_000_000).to_string();
         assert_eq!(shown(0), "1970-01-01T00:00:00Z");
         assert_eq!(shown(951_782_400), "2000-02-29T00:00:00Z");
@@ -85,7 +85,7 @@ mod tests {
     proptest! {
         /// Compares with SQLite's own calendar.
         #[test]
-        fn agrees_with_sqlite(seconds in -9_000_000_000i64..9_000_000_000) {
+        fn utc_formatting_agrees_with_sqlite(seconds in -9_000_000_000i64..9_000_000_000) {
             let connection = rusqlite::Connection::open_in_memory().unwrap();
             let oracle: String = connection
                 .query_row("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', ?1, 'unixepoch')", [seconds],

@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_it_stays_short(ticks in 1usize..10_000) {
+        fn compacted_series_preserves_totals_and_stays_bounded(ticks in 1usize..10_000) {
             let mut series = Series::new();
             (0..ticks).for_each(|i| series.push(&tick(i as u64 % 7)));
             let points = series.into_points();

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_and_a_drift_are_told_apart() {
+    fn jump_and_drift_are_distinguished() {
         let credits = series(std::iter::repeat_n(30_000, 40).chain(std::iter::repeat_n(3_000, 40)));
         let Some(Unsteady::Jump { at_seconds, before, after, .. }) = unsteadiness(&credits) else {
             panic!("{:?}", unsteadiness(&credits));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_of_level_is_found_once() {
+    fn every_performance_shift_is_found_once() {
         let level = std::iter::repeat_n::<u64>;
         let three = series(level(30_000, 100).chain(level(3_000, 100)).chain(level(2_000, 80)));
         let found = shifts(&three);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn false_alarms_are_rare() {
+    fn performance_shift_false_positives_are_rare() {
         use crate::stats::synthetic::percent_of;
         for (n, phi) in [(100, 0.0), (600, 0.5), (600, 0.8)] {
             let alarms = percent_of(300, |random| {

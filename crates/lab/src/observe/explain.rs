@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_tells_what_it_rests_on() {
+    fn measured_point_is_explained_with_its_evidence() {
         let mut point = MeasuredPoint {
             phase: Phase::Narrowing,
             queue_depth: 20,
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn every_decision_is_one_line_with_its_figures() {
+    fn every_decision_is_explained_in_one_line_with_figures() {
         let limit = "mean<=10ms".parse().unwrap();
         let crossing = Crossing { through: [8, 16], limit, queue_depth: 798.24 };
         let (before, iops) = (estimate(4_000.0, 9), estimate(3_000.0, 9));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_has_processes_and_operations() {
+    fn database_explanations_use_processes_and_operations() {
         let limit = "sync:p99<=5ms".parse().unwrap();
         let crossing = Crossing { through: [2, 4], limit, queue_depth: 3.7 };
         let next = |queue_depth, why| Decision::Next(Next { queue_depth, why });

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_meets_its_limit_where_it_does() {
+    fn rate_at_limit_is_found_by_power_law_fit() {
         let place =
             |rate_iops: f64, share| RatePlace { rate_iops, share, error: 0.01, seconds: 1.0 };
         let power = |rate: f64| place(rate, (rate / 1000.0).powi(20));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_contradict_each_other_leave_the_next_answer_open() {
+    fn contradictory_windows_increase_the_uncertainty() {
         let place =
             |rate_iops: f64, share| RatePlace { rate_iops, share, error: 0.1, seconds: 1.0 };
         // A queue: the statistic is inversely proportional to the spare capacity and meets its bound at 95 % of the
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_gives_the_slope_where_a_statistic_is_noise() {
+    fn queue_depth_gives_slope_if_statistic_is_noisy() {
         let at = |queue_depth: u32, mean: f64, statistic: f64| DepthPlace {
             queue_depth,
             iops: Estimate { mean, ci95: [mean - 10.0, mean + 10.0], n: 30 },
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_its_slope() {
+    fn slope_of_a_power_law_is_recovered() {
         let around = |mean, half| Estimate { mean, ci95: [mean - half, mean + half], n: 30 };
         let power = |value: f64| (value, around(100.0 * value.sqrt(), 1.0));
         let mut line = [power(1.0), power(2.0), power(3.0), power(4.0), power(5.0)];

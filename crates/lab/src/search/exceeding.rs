@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_ios_in_clusters_count_for_fewer() {
+    fn clustered_slow_ios_reduce_effective_sample_size() {
         // 1 % either way: about one in every tick, or all in a few ticks.
         let alone = of((0..80).map(|tick| 1 + u64::from(tick % 7 == 0) - u64::from(tick % 5 == 0)));
         let together = of((0..80).map(|tick| if tick % 40 == 17 { 40 } else { 0 }));
@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_over_the_bound_nothing_is_known() {
+    fn no_effective_ios_without_ios_over_the_bound() {
         assert_eq!(of([0; 40].into_iter()).effective_ios(0), None);
         assert_eq!(of([1; 2].into_iter()).effective_ios(1), None, "a mean is none of its business");
         assert_eq!(Exceeding::default().effective_ios(0), None);
     }
 
     #[test]
-    fn what_came_before_can_be_forgotten() {
+    fn leading_ticks_can_be_discarded() {
         let mut exceeding = of((0..40).map(|tick| if tick < 20 { 50 } else { tick % 2 }));
         exceeding.without_first(20);
         assert!(exceeding.effective_ios(0).unwrap() > 1000.0);

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_decides() {
+    fn verdict_follows_confidence_interval() {
         let verdict = |mean, half| judged("mean<=10ms", &[9], around(mean, half)).verdict();
         assert_eq!(verdict(9e6, 0.5e6), Verdict::Holds);
         assert_eq!(verdict(9e6, 1.5e6), Verdict::Open);
@@ -219,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_within_the_interval_is_not_broken() {
+    fn bound_inside_confidence_interval_stays_open() {
         let near = judged("mean<=2500us", &[10], around(10e6, 8e6)).verdict();
         assert_eq!(near, Verdict::Open);
     }
 
     #[test]
-    fn an_interval_that_reaches_zero_breaks_a_bound_far_below() {
+    fn interval_reaching_zero_still_breaks_a_far_lower_bound() {
         let verdict = |half| judged("mean<=1us", &[9], around(9e6, half)).verdict();
         assert_eq!((verdict(7e6), verdict(9e6)), (Verdict::Breaks, Verdict::Breaks));
         // A stall in one of two batches.
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_leaves_it_open() {
+    fn too_few_samples_leave_verdict_open() {
         assert_eq!(judged("mean<=10ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Open);
         assert_eq!(judged("mean<=20ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Holds);
         assert_eq!(judged("mean<=4ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Breaks);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_maximum_is_what_it_is() {
+    fn maximum_limit_is_judged_by_observed_maximum() {
         assert_eq!(judged("max<=10ms", &[1, 11], around(6e6, 9e6)).verdict(), Verdict::Breaks);
         assert_eq!(judged("max<=12ms", &[1, 11], around(6e6, 9e6)).verdict(), Verdict::Holds);
     }

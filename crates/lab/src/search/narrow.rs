@@ -191,7 +191,7 @@ mod tests {
     use super::rising;
 
     #[test]
-    fn what_falls_is_pooled() {
+    fn decreasing_values_are_pooled_to_a_monotone_fit() {
         assert_eq!(rising(&[1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
         assert_eq!(rising(&[3.0, 1.0, 4.0]), [2.0, 2.0, 4.0]);
         assert_eq!(rising(&[4.0, 3.0, 2.0, 1.0]), [2.5; 4]);

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rate_takes_back_is_the_most_it_goes_against_a_change() {
+    fn taken_back_is_largest_reversal_against_the_trend() {
         let fall = -0.3;
         assert_eq!(taken_back(&[], fall), 0.0);
         assert_eq!(taken_back(&[3.0, 2.0, 1.0], fall), 0.0);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_over_long_times_the_answers_own_error_stands() {
+    fn without_slow_noise_prediction_uses_the_answers_error() {
         let half = 1000.0 * 0.05 * NORMAL_95 / 20.0;
         let width = |[low, high]: [f64; 2]| (high - low) / 2.0 / half;
         let of = |seed| of_windows(&[&white(seed)], &ANSWERED, &capacity(half), 20.0).unwrap();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_wanders_is_told_with_what_it_kept() {
+    fn wandering_rate_widens_prediction_and_is_reported() {
         let slow = Random::new(5).ar1(400, 0.0, 0.995).iter().map(|off| off / 10.0).collect();
         let found = of_windows(&[&confirm(slow)], &ANSWERED, &capacity(5.0), 20.0).unwrap();
         let wander = found.wander.unwrap();
@@ -385,7 +385,7 @@ mod tests {
 
     /// A confirmation that exceeded its bound by a third shows that the capacity is lower.
     #[test]
-    fn confirmations_that_failed_count() {
+    fn failed_confirmations_lower_the_interval() {
         let failed = Ticks { share: 1.33, ..white(2) };
         let capacity = Capacity { slope: 0.5, ..capacity(5.0) };
         let alone = of_windows(&[&white(1)], &ANSWERED, &capacity, 20.0).unwrap();
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_nothing_predicts_nothing() {
+    fn no_prediction_without_usable_windows() {
         assert!(of_windows(&[], &ANSWERED, &capacity(5.0), 20.0).is_none());
         let short = confirm(vec![0.0; 8]);
         assert!(of_windows(&[&short], &ANSWERED, &capacity(5.0), 20.0).is_none());

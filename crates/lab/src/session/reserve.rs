@@ -93,7 +93,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
-    fn a_thread_that_looks_is_over_with_its_lookout() {
+    fn dropping_lookout_ends_its_thread() {
         let seen = Arc::new(());
         let held = seen.clone();
         let (sender, looked) = channel();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_does_not_end_is_left_behind() {
+    fn dropping_lookout_does_not_wait_for_a_hung_check() {
         let (ends, never) = channel::<()>();
         let (sender, looked) = channel();
         let lookout = Lookout::start(move || {

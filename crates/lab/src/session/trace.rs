@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_are_the_ios_give_a_share() {
+    fn device_share_is_computed_if_requests_match_ios() {
         for seen in [995, 1000, 1005] {
             let (trace, told) = reads(Some(requests(seen, 4096)), 1000, 4096);
             let io = trace.read.unwrap().io.unwrap();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_with_the_reason() {
+    fn mismatched_requests_are_reported_with_the_reason() {
         let cases = [
             (Some(requests(2000, 4096)), 1000, 4096, "where the load requested"),
             (Some(requests(10, 4096)), 1000, 4096, "a cache before the block layer took the rest"),
@@ -337,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_and_nothing_seen_is_nothing_told() {
+    fn no_caveat_without_requested_or_traced_ios() {
         let (_, told) = reads(None, 0, 0);
         assert!(told.is_empty(), "{told:?}");
     }
 
     #[test]
-    fn a_journal_beside_reads_is_not_worth_a_word_and_a_neighbour_is() {
+    fn few_journal_writes_are_ignored_but_other_load_is_reported() {
         let asked = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 120_000.0 };
         let with_writes = |writes| {
             let (read, write) = (Some(requests(1000, 4096)), Some(requests(writes, 4096)));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn flushes_belong_to_durable_writes_or_to_syncs() {
+    fn flushes_are_attributed_to_durable_writes_or_syncs() {
         let writes = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 250_000.0 };
         let trace = |syncs| {
             let (write, flush) = (Some(requests(1000, 4096)), Some(requests(1000, 0)));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_cannot_be_and_begins_that_were_missed_are_told() {
+    fn impossible_times_and_missed_starts_are_reported() {
         let asked = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 90_000.0 };
         let read = Some(requests(1000, 4096));
         let mut trace = BlockTrace { read, unmatched: 50, ..BlockTrace::default() };

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_takes_nobodys_place() {
+    fn moved_log_never_overwrites_an_existing_file() {
         let place = tempfile::tempdir().unwrap();
         let (own, out) = (place.path().join("own"), place.path().join("out"));
         fs::create_dir(&own).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_a_log_is_not_followed() {
+    fn symlink_in_place_of_a_log_is_not_followed() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("secret"), "x").unwrap();
         std::os::unix::fs::symlink(place.path().join("secret"), place.path().join("log0_bw.log"))

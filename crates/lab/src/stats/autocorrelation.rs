@@ -67,7 +67,7 @@ mod tests {
 
     /// τ of AR(1) is (1 + φ) / (1 − φ).
     #[test]
-    fn known_processes_have_their_time() {
+    fn autocorrelation_time_of_ar1_matches_theory() {
         for (phi, truth) in [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
             let mut times: Vec<f64> = (0..60)
                 .map(|seed| autocorrelation_time(&Random::new(seed).ar1(1000, 5.0, phi)))
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn alternation_and_constants_count_as_independent() {
+    fn alternating_and_constant_series_count_as_independent() {
         let alternating: Vec<f64> = (0..100).map(|n| f64::from(n % 2)).collect();
         assert_eq!(autocorrelation_time(&alternating), 1.0);
         assert_eq!(autocorrelation_time(&[3.0; 50]), 1.0);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_values_are_covered_as_promised() {
+    fn interval_covers_mean_of_independent_values() {
         for n in [10, 30, 100, 300] {
             let percent = coverage(n, 0.0);
             assert!((93.0..=98.5).contains(&percent), "n {n}: {percent} %");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn correlated_values_are_covered_as_promised() {
+    fn interval_covers_mean_of_correlated_values() {
         for (n, phi) in [(60, 0.5), (300, 0.5), (200, 0.8), (600, 0.8)] {
             let percent = coverage(n, phi);
             assert!((91.5..=97.0).contains(&percent), "n {n}, φ {phi}: {percent} %");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn effective_number_is_the_processes_own() {
+    fn effective_sample_size_of_ar1_matches_theory() {
         let mut effective: Vec<u64> =
             (0..101).map(|seed| mean(&Random::new(seed).ar1(900, 10.0, 0.8)).n).collect();
         effective.sort_unstable();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ratio_is_of_sums_and_covered() {
+    fn ratio_of_sums_is_covered_by_its_interval() {
         // The mean rate is E[1/latency], and the mean latency is 1 over it, since each second is full.
         let rate = 1000.0 * (0.02f64).exp();
         let percent = percent_of(500, |random| {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_intervals_weigh_by_their_length() {
+    fn unequal_batches_are_weighted_by_length() {
         let batches = [Batch { sum: 30.0, weight: 3.0 }, Batch { sum: 50.0, weight: 1.0 }];
         let estimate = ratio(&batches);
         assert_eq!((estimate.mean, estimate.n), (20.0, 2));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_said_to_be_too_little() {
+    fn too_few_values_yield_a_small_sample_size() {
         assert_eq!(mean(&[]), Estimate::exact(0.0));
         assert_eq!(ratio(&[Batch { sum: 0.0, weight: 0.0 }; 9]), Estimate::exact(0.0));
         assert_eq!(mean(&[4.0]), Estimate { mean: 4.0, ci95: [4.0, 4.0], n: 1 });
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_interval_encloses_the_mean_and_knows_no_unit(
+        fn interval_contains_the_mean_and_scales_with_the_unit(
             series in prop::collection::vec(1.0f64..1e6, 1..80), unit in 1e-3f64..1e3,
         ) {
             let estimate = mean(&series);

@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn false_alarms_are_rare() {
+    fn change_point_false_positives_are_rare() {
         for (n, phi) in [(30, 0.0), (100, 0.0), (100, 0.5), (600, 0.8)] {
             let alarms =
                 percent_of(1000, |random| change_point(&random.ar1(n, 10.0, phi)).is_some());
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_found_where_it_is() {
+    fn change_point_is_located_accurately() {
         for (n, phi) in [(40, 0.0), (100, 0.5), (300, 0.8)] {
             let found = percent_of(300, |random| {
                 let mut series = random.ar1(n, 10.0, phi);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_run_out_are_a_jump() {
+    fn exhausted_burst_credits_are_detected_as_a_jump() {
         let mut series = vec![3000.0; 70];
         series.resize(100, 300.0);
         let change = change_point(&series).unwrap();
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_in_a_constant_or_a_scrap() {
+    fn no_change_point_in_constant_or_short_series() {
         assert_eq!(change_point(&[5.0; 100]), None);
         assert_eq!(change_point(&[1.0; 19]), None);
     }
 
     proptest! {
         #[test]
-        fn both_sides_have_values(series in prop::collection::vec(-1e6f64..1e6, 0..120)) {
+        fn both_sides_of_change_point_have_minimum_length(series in prop::collection::vec(-1e6f64..1e6, 0..120)) {
             if let Some(change) = change_point(&series) {
                 prop_assert!((MIN_SIDE..=series.len() - MIN_SIDE).contains(&change.index));
             }

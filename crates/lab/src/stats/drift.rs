@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn false_alarms_are_rare() {
+    fn drift_false_positives_are_rare() {
         for (n, phi) in [(30, 0.0), (100, 0.0), (100, 0.5), (300, 0.8)] {
             let alarms = percent_of(1000, |random| flagged(&random.ar1(n, 10.0, phi)));
             assert!(alarms <= 2.5, "n {n}, φ {phi}: {alarms} %");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_found_and_measured() {
+    fn linear_drift_in_noise_is_detected() {
         for (n, phi) in [(40, 0.0), (100, 0.5), (300, 0.8)] {
             let found = percent_of(300, |random| {
                 let mut series = random.ar1(n, 100.0, phi);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bent_drift_is_found() {
+    fn nonlinear_drift_is_detected() {
         // Each second, the time of an I/O grows by 2 % of its initial value.
         let found = percent_of(300, |random| {
             let mut series = random.ar1(60, 0.0, 0.0);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rise_is_from_first_to_last() {
+    fn drift_rise_spans_first_to_last_value() {
         let line: Vec<f64> = (0..11).map(|n| 95.0 + f64::from(n)).collect();
         let found = drift(&line).unwrap();
         assert!((found.rise - 10.0).abs() < 1e-9 && (found.rise_relative - 0.1).abs() < 1e-9);
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn falling_mirrors_rising(series in prop::collection::vec(1.0f64..1e6, 8..60)) {
+        fn reversed_series_has_opposite_drift(series in prop::collection::vec(1.0f64..1e6, 8..60)) {
             let mirrored: Vec<f64> = series.iter().rev().copied().collect();
             if let (Some(a), Some(b)) = (drift(&series), drift(&mirrored)) {
                 prop_assert!((a.rise + b.rise).abs() <= 1e-6 * (1.0 + a.rise.abs()));

@@ -77,7 +77,7 @@ mod tests {
     use crate::stats::change_point;
 
     #[test]
-    fn false_alarms_are_rare() {
+    fn excursion_false_positives_are_rare() {
         for (n, phi) in [(30, 0.0), (100, 0.0), (100, 0.5), (600, 0.8)] {
             let alarms = percent_of(1000, |random| excursion(&random.ar1(n, 10.0, phi)).is_some());
             assert!(alarms <= 4.0, "n {n}, φ {phi}: {alarms} %");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_found_where_it_is() {
+    fn excursion_is_located_accurately() {
         for (n, phi) in [(60, 0.0), (100, 0.5), (300, 0.8)] {
             let found = percent_of(300, |random| {
                 let mut series = random.ar1(n, 10.0, phi);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_is_no_single_change() {
+    fn temporary_dip_is_an_excursion_not_a_change_point() {
         let mut series: Vec<f64> = (0..120).map(|n| 1000.0 + f64::from(n % 3)).collect();
         series[57..63].iter_mut().for_each(|value| *value = 100.0);
         assert_eq!(change_point(&series), None);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_and_a_constant_have_none() {
+    fn no_excursion_in_step_constant_or_short_series() {
         let step: Vec<f64> = (0..100).map(|n| if n < 40 { 1.0 } else { 9.0 }).collect();
         assert_eq!(excursion(&step), None);
         assert_eq!(excursion(&[5.0; 100]), None);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn known_processes_have_their_variance() {
+    fn long_run_variance_of_ar1_matches_theory() {
         // AR(1) with variance 1 has (1 + φ) / (1 − φ).
         for (phi, truth) in [(-0.5, 1.0 / 3.0), (0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
             let found = median_variance(|random| random.ar1(600, 5.0, phi));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_round_often_does_not_count() {
+    fn frequent_periodic_stalls_do_not_inflate_variance() {
         let found = median_variance(|random| {
             let noise = random.ar1(440, 0.0, 0.0);
             (0..440).map(|n| noise[n] + if n % 40 < 4 { -30.0 } else { 0.0 }).collect()

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_covers_the_truth_as_often_as_it_says() {
+    fn paired_ratio_interval_has_nominal_coverage() {
         let mut random = Random::new(11);
         for (n, ratio, spread) in [(3, 1.0, 0.05), (5, 1.25, 0.02), (12, 0.7, 0.3)] {
             let trials = 4000;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pairs_wanted_are_mostly_enough() {
+    fn suggested_pair_count_usually_suffices() {
         let mut random = Random::new(12);
         let bounds = [0.95, 1.05];
         let (mut asked, mut decided) = (0, 0);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_ratio_has_none() {
+    fn paired_ratio_handles_degenerate_input() {
         assert_eq!(paired_ratio(&[]), None);
         assert_eq!(paired_ratio(&[(1.0, 0.0)]), None);
         let one = paired_ratio(&[(3.0, 2.0)]).unwrap();

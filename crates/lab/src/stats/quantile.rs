@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_the_tables() {
+    fn quantile_ranks_match_published_tables() {
         // Le Boudec, table A.1: 95 % ranks of the median.
         for (n, low, high) in
             [(6.0, 1.0, 6.0), (10.0, 2.0, 9.0), (20.0, 6.0, 15.0), (50.0, 18.0, 33.0)]
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((low_rank(5.0, 0.5), high_rank(5.0, 0.5)), (None, None));
     }
     #[test]
-    fn large_samples_have_the_exact_ranks_but_for_a_few() {
+    fn normal_approximation_ranks_are_close_to_exact() {
         for (n, p) in [(112_000.0, 0.9), (1_020_000.0, 0.99), (10_100_000.0, 0.999)] {
             assert!(n * p * (1.0 - p) >= NORMAL_FROM, "the approximation is used here");
             let exact_low = first_rank(n, |rank| at_least(rank, n, p) < 1.0 - TAIL) - 1.0;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_latencies_are_covered() {
+    fn quantile_interval_covers_independent_latencies() {
         for (n, percent) in [(50, 50.0), (200, 90.0), (1000, 99.0)] {
             let truth = -1e6 * (1.0f64 - percent / 100.0).ln();
             let covered = percent_of(400, |random| {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn clustered_latencies_count_for_fewer_and_are_covered() {
+    fn clustered_latencies_reduce_sample_size_and_are_covered() {
         for (percent, truth) in [(50.0, 1e6), (95.0, 1e6 + 1.644_854e5)] {
             let covered = percent_of(200, |random| {
                 let (histogram, mean) = clustered(random, 100, 40);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_latencies_count_fully() {
+    fn independent_latencies_have_nearly_full_sample_size() {
         let mut random = Random::new(7);
         let values: Vec<f64> = (0..4000).map(|_| 1e6 * random.exponential()).collect();
         let histogram = of(values.iter().map(|value| *value as u64));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_no_sample_reaches_has_no_upper_end() {
+    fn unreached_tail_quantile_has_no_upper_bound() {
         let histogram = of(1..=500);
         let estimate = quantile(&histogram, 99.9, 500.0).unwrap();
         assert_eq!(estimate.high_ns, None);
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ends_enclose_the_value(
+        fn quantile_interval_contains_its_estimate(
             values in prop::collection::vec(1u64..1 << 36, 1..300),
             percent in 0.1f64..99.9,
             share in 0.0f64..1.0,

@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_warm_up_is_cut_and_little_more() {
+    fn mser5_cuts_the_warm_up_and_little_more() {
         let good = percent_of(300, |random| {
             let noise = random.ar1(400, 100.0, 0.5);
             let series: Vec<f64> =
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_series_is_kept() {
+    fn mser5_keeps_most_of_a_steady_series() {
         let kept = percent_of(300, |random| {
             mser5(&random.ar1(400, 100.0, 0.0)).is_some_and(|cut| cut <= 100)
         });
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_settles_has_no_cut() {
+    fn mser5_finds_no_cut_if_series_never_settles() {
         let rising: Vec<f64> = (0..200).map(f64::from).collect();
         assert_eq!(mser5(&rising), None);
         assert_eq!(mser5(&[1.0; 39]), None);
@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cut_is_within_the_first_half(series in prop::collection::vec(-1e9f64..1e9, 0..300)) {
+        fn mser5_cut_lies_in_the_first_half(series in prop::collection::vec(-1e9f64..1e9, 0..300)) {
             if let Some(cut) = mser5(&series) {
                 prop_assert!(cut % 5 == 0 && cut * 2 <= series.len());
             }

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_of_few_values_is_less_than_their_interval_suggests() {
+    fn standard_error_divides_half_width_by_t_quantile() {
         let of = |n| standard_error(&Estimate { mean: 10.0, ci95: [9.0, 11.0], n });
         assert_eq!((of(0), of(1)), (None, None));
         assert!((of(2).unwrap() - 1.0 / 12.706).abs() < 1e-5);

@@ -55,7 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn range_and_rise_are_those_of_the_rule() {
+    fn range_and_slope_follow_snia_steady_state_rule() {
         let check = steady_state(&[100.0, 105.0, 95.0, 105.0, 95.0]);
         assert!((check.mean - 100.0).abs() < 1e-12 && (check.range - 0.10).abs() < 1e-12);
         assert!((check.rise + 0.04).abs() < 1e-12, "{}", check.rise);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_window_counts() {
+    fn first_steady_window_is_chosen() {
         let rounds = [300.0, 200.0, 140.0, 110.0, 102.0, 100.0, 99.0, 101.0, 100.0, 100.0];
         assert_eq!(first_steady(&rounds).map(|(last, _)| last), Some(7));
         assert_eq!(first_steady(&rounds[..7]), None);
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rule_knows_no_unit(rounds in prop::array::uniform5(1.0f64..1e6), unit in 1e-3f64..1e3) {
+        fn steady_state_rule_is_scale_invariant(rounds in prop::array::uniform5(1.0f64..1e6), unit in 1e-3f64..1e3) {
             let (a, b) = (steady_state(&rounds), steady_state(&rounds.map(|r| r * unit)));
             prop_assert!((a.range - b.range).abs() < 1e-9 && (a.rise - b.rise).abs() < 1e-9);
         }

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_average_lies_within_its_interval() {
+    fn next_average_lies_in_its_prediction_interval() {
         // Eighty ticks do not rule out slower noise, so intervals are wide, most of all if the noise varies within a
         // few ticks.
         for (ticks, widest) in [(0.0, 2.0), (1.0, 3.6), (4.0, 2.6), (12.0, 2.3)] {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_run_average_lies_within_its_interval() {
+    fn long_run_average_lies_in_its_interval() {
         for ticks in [0.0, 1.0, 4.0] {
             let percent = percent_of(1000, |random| {
                 let seen = process(random, ticks, LENGTH);
@@ -401,7 +401,7 @@ mod tests {
 
     /// Stalls that occur every second do not make the mean less certain.
     #[test]
-    fn what_is_made_up_for_at_once_does_not_wander() {
+    fn regular_short_stalls_do_not_count_as_wander() {
         let mut random = Random::new(3);
         let noise = random.ar1(480, 0.0, 0.0);
         let stalls: Vec<f64> =
@@ -412,7 +412,7 @@ mod tests {
 
     /// The variance of the difference between consecutive averages is twice the Allan variance.
     #[test]
-    fn neighbours_differ_as_the_allan_variance_says() {
+    fn consecutive_average_variance_is_twice_allan_variance() {
         for (kind, _) in Slow::all(&OBSERVED) {
             let (near, far) = (kind.difference(0.7, 0.7), kind.difference(0.7, 2.5));
             let allan = kind.allan(0.7);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_does_not_wander() {
+    fn constant_series_has_no_wander() {
         let wander = Wander::of(&[5.0; 40]).unwrap();
         assert_eq!(wander.next(80.0).typical(), 0.0);
         assert_eq!(wander.next(80.0).half_width(0.95), 0.0);

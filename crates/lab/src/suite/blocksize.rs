@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bus_takes_over_where_it_is_used_up() {
+    fn verdict_finds_block_size_where_bandwidth_limits() {
         let all = points(80_000.0, 1e9, &[512, 4096, 8192, 12_500, 16_384, 1 << 20]);
         let bound = Bound::of(&all);
         let words: Vec<&str> = all.iter().map(|point| bound.word(point)).collect();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_bound_need_hold() {
+    fn verdict_allows_neither_iops_nor_bandwidth_bound() {
         // The smallest and the largest size are both slow.
         let rates = [(512, 100.0), (4096, 1000.0), (1 << 20, 1.0)];
         let point = |(block_bytes, iops): (u64, f64)| Point {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_make_no_sense_are_refused() {
+    fn blocksize_rejects_meaningless_options() {
         let built = |name: &str, text: &str| {
             let built = made_up::build("blocksize", &[(name, text)]);
             built.map(drop).map_err(|error| error.to_string())

@@ -317,7 +317,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn each_thread_has_a_file_or_a_stretch_of_its_own() {
+    fn each_thread_uses_its_own_file_or_extent() {
         let four = suite(&[("threads", "4"), ("filesize", "16")]);
         let place = |part, offset_bytes| ThreadExtent { part, offset_bytes, size_bytes: 16 * MIB };
         let files = four.places(&site(SiteKind::Files, &[16 * MIB; 4])).unwrap();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn thread_files_exceeding_the_target_are_rejected() {
         let wrong = |typed: &[(&str, &str)], parts: &[u64]| {
             suite(typed).plan(&site(SiteKind::Devices, parts)).unwrap_err().to_string()
         };
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_file_size_is_in_megabytes() {
+    fn filesize_without_unit_is_in_megabytes() {
         let needs = |text: &str| {
             let typed = [("threads", "2"), ("filesize", text)];
             let suite = made_up::build("iometer", &typed);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_spoken_of_as_the_cache_is_used() {
+    fn memory_note_depends_on_page_cache_use() {
         let words = |exceed, buffered| of_memory(MIB, MIB, exceed, buffered);
         assert!(words(false, false).contains("those of the target"));
         assert!(words(true, false).ends_with("bypassed the page cache."));

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_a_file_rise() {
+    fn count_lists_are_sorted_and_deduplicated() {
         let values = options(&[("users", "8,0x2, 8,4"), ("seconds", "2")]).values();
         assert!(values.is_err());
         let values = options(&[("users", "8,2, 8,4"), ("seconds", "2")]).values().unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_comes_before_defaults() {
+    fn given_options_override_defaults() {
         let options = options(&[("users", "2, 4"), ("buffered", "")]);
         assert_eq!(options.counts("users", 4096), Ok(vec![2, 4]));
         assert_eq!(options.duration_ns("seconds"), Ok(Some(60_000_000_000)));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_a_list() {
+    fn limit_option_parses_a_comma_separated_list() {
         let typed = options(&[("limit", "mean<=10ms, p99<=50ms,mean<=5ms"), ("growth", "50%")]);
         let limits = typed.limits("limit").unwrap();
         let shown: Vec<String> = limits.iter().map(ToString::to_string).collect();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said_with_its_option() {
+    fn invalid_value_error_names_its_option() {
         let wrong = options(&[("users", "1,many"), ("size", "0"), ("seconds", "soon")]);
         let users = wrong.counts("users", 4096).unwrap_err().to_string();
         assert_eq!(users, "--users: \"many\" is not a count; hint: use 1000 or 20k");

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_names_most_and_least_and_what_broke() {
+    fn verdict_states_highest_lowest_and_broken_limits() {
         assert_eq!(verdict(&[]), ["Nothing was measured."]);
         let one = verdict(&[row("a", 100.0, 2e6, 0)]);
         assert_eq!(one, ["One step: 100 IOPS, mean 1.00 ms, with a."]);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_without_io_is_broken() {
+    fn limit_without_any_io_counts_as_broken() {
         let row = row("a", 1.0, f64::INFINITY, 5);
         assert_eq!((row.holds(), row.words().as_str()), (false, "max without I/O"));
     }

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn caveats_of_many_steps_are_one_of_each_kind() {
+    fn caveats_of_many_steps_are_merged_by_kind() {
         let few = |message: &str| Caveat::new(CaveatCode::TooFewSamples, message, "wait");
         let note = few("noted").with_impact(Impact::Note);
         let steps = [

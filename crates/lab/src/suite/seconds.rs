@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_make_whole_seconds() {
+    fn ticks_are_aggregated_into_whole_seconds() {
         let mut ticks = vec![10; 10];
         ticks.extend(vec![20; 10]);
         ticks.extend([400, 400, 400]);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_or_shorter_stays() {
+    fn long_ticks_and_short_series_are_not_aggregated() {
         near(&iops_by_second(&series(1.6, &[160, 320])), &[100.0, 200.0]);
         near(&iops_by_second(&series(0.1, &[7, 9])), &[80.0]);
         near(&iops_by_second(&[]), &[]);

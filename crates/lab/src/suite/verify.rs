@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn every_round_is_of_whole_parts_and_has_its_number() {
+    fn each_verify_round_covers_all_parts_and_is_numbered() {
         let suite = suite(&[("seed", "7"), ("rounds", "2")]).unwrap();
         let plan = suite.plan(&site(&[1 << 20, 10_000])).unwrap();
         let keys: Vec<&str> = plan.iter().map(|step| step.place.key.as_str()).collect();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn verify_suite_rejects_invalid_options() {
         for (typed, word) in [
             (("rw", "randread"), "randwrite or write"),
             (("algorithm", "pattern"), "crc32c"),

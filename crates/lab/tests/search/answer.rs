@@ -150,7 +150,7 @@ fn assert_intervals_agree(row: &CurvePoint, what: &str) {
 }
 
 #[test]
-fn the_answer_is_a_row_of_its_curve() {
+fn answer_is_a_point_of_the_curve() {
     for device in DEVICES {
         for limits in LIMITS {
             for (seed, budget_ms) in [(1, 30_000), (2, 3_000), (3, 1_000), (4, 1_000), (5, 2_000)] {
@@ -172,7 +172,7 @@ fn the_answer_is_a_row_of_its_curve() {
 
 /// The maximum queue depth lies at the limit, so some confirmations break what a short window kept.
 #[test]
-fn a_limit_that_a_confirmation_breaks_ends_the_search() {
+fn limit_broken_in_confirmation_ends_the_search() {
     let mut ended_by_a_confirmation = 0;
     for seed in 1..=12 {
         let plan = SearchPlan {
@@ -193,7 +193,7 @@ fn a_limit_that_a_confirmation_breaks_ends_the_search() {
 }
 
 #[test]
-fn an_interrupted_search_answers_with_what_it_knows() {
+fn interrupted_search_answers_from_measured_points() {
     let mut cut = 0;
     for (device, limit) in [("channels=8,service=1ms", "mean<=20ms"), ("hdd", "mean<=400ms")] {
         for open_loop in [None, Some(ArrivalProcess::Poisson)] {
@@ -228,7 +228,7 @@ fn an_interrupted_search_answers_with_what_it_knows() {
 }
 
 #[test]
-fn an_interrupted_search_is_not_above_a_confirmation_that_broke() {
+fn interrupted_answer_stays_below_a_failed_confirmation() {
     let mut after_broken = 0;
     for (device, limit) in [
         ("channels=8,service=1ms,noise=30%:1s", "mean<=10ms"),
@@ -263,7 +263,7 @@ fn an_interrupted_search_is_not_above_a_confirmation_that_broke() {
 
 /// A finished confirmation takes precedence over the beginning of the next one.
 #[test]
-fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
+fn interruption_while_increasing_returns_confirmed_answer() {
     let device = "channels=2,service=1ms,gc=every:200ms,stall:60ms";
     let limits = vec!["mean<=10ms".parse().unwrap()];
     let plan = SearchPlan { limits, budget_ns: 20_000_000_000, ..SearchPlan::default() };
@@ -288,7 +288,7 @@ fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
 
 /// Queue depth 1 breaks the limit in every window. The first ends after at most 200 status calls.
 #[test]
-fn an_interrupted_window_that_broke_a_limit_is_kept() {
+fn interrupted_window_that_broke_a_limit_is_retained() {
     let limits = vec!["mean<=10ms".parse().unwrap()];
     let plan = SearchPlan { limits, budget_ns: 600_000_000_000, ..SearchPlan::default() };
     for looks in [160, 199, 200, 201, 202, 203, 210, 230] {
@@ -300,7 +300,7 @@ fn an_interrupted_window_that_broke_a_limit_is_kept() {
 
 /// No queue depth that ever broke a maximum is at or below the answer's.
 #[test]
-fn a_maximum_that_was_seen_is_not_forgotten() {
+fn answer_respects_every_observed_maximum_violation() {
     let cases: [(&str, &[&str]); 3] = [
         ("channels=8,service=1ms,late=0.01%:55ms:1s", &["max<=60ms"]),
         ("channels=8,service=1ms,late=0.01%:55ms:1s", &["mean<=3ms", "max<=60ms"]),
@@ -329,7 +329,7 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
 
 /// Stalls between two windows are seen, and so are those at smaller queue depths after the confirmation.
 #[test]
-fn a_maximum_takes_longer_than_the_time_between_stalls() {
+fn maximum_limit_is_measured_longer_than_stall_interval() {
     let cases = [("every:3s,stall:500ms", 10, 50), ("every:1s,stall:200ms", 3, 50)];
     for (stalls, seconds, bound_ms) in cases {
         let limits = vec![format!("max<={bound_ms}ms").parse().unwrap()];
@@ -348,7 +348,7 @@ fn a_maximum_takes_longer_than_the_time_between_stalls() {
 
 /// Stalls that occur occasionally at any queue depth are not due to the queue depth.
 #[test]
-fn a_confirmation_between_two_stalls_does_not_prove_a_maximum() {
+fn confirmation_between_stalls_does_not_prove_a_maximum() {
     for device in ["channels=64,service=1ms,dist=const", "channels=8,service=1ms"] {
         let limits = vec!["max<=100ms".parse().unwrap()];
         let plan = SearchPlan { limits, ..SearchPlan::default() };

@@ -32,7 +32,7 @@ pub fn find_of(
 }
 
 #[test]
-fn the_exponential_device_answers_as_its_closed_form() {
+fn exponential_device_matches_analytical_solution() {
     for seed in 1..=4 {
         let searched =
             find(&format!("channels=8,service=100us,seed={seed}"), &["mean<=10ms"], |_| {});
@@ -47,7 +47,7 @@ fn the_exponential_device_answers_as_its_closed_form() {
 }
 
 #[test]
-fn a_point_that_a_pause_spoilt_is_measured_again() {
+fn queue_depth_disturbed_by_a_pause_is_remeasured() {
     for (pause, times) in [("every:1s,for:2s", 3), ("every:12s,for:2s", 1)] {
         let device = format!("channels=8,service=100us,pause={pause}");
         let searched = find(&device, &["p99.9<=2ms"], |_| {});
@@ -74,14 +74,14 @@ fn a_point_that_a_pause_spoilt_is_measured_again() {
 }
 
 #[test]
-fn a_search_that_is_paused_again_and_again_ends() {
+fn repeatedly_paused_search_terminates() {
     let searched =
         find("channels=8,service=100us,pause=every:1ms,for:1ms", &["mean<=10ms"], |_| {});
     assert!(searched.outcome.pauses.paused.times > 1000);
 }
 
 #[test]
-fn every_point_of_a_curve_obeys_littles_law() {
+fn every_curve_point_obeys_littles_law() {
     for device in ["", "dist=const", "dist=lognormal:1", "sata-ssd", "nvme", "cloud-volume"] {
         for point in &find(device, &["mean<=10ms"], |_| {}).outcome.search.curve {
             let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
@@ -92,7 +92,7 @@ fn every_point_of_a_curve_obeys_littles_law() {
 
 /// I/Os of one queue depth that complete while another is measured count for neither.
 #[test]
-fn no_window_has_ios_of_another_depth() {
+fn windows_exclude_ios_of_other_queue_depths() {
     for (device, limit) in [
         ("channels=1,service=10ms", "mean<=30s"),
         ("hdd", "mean<=30s"),
@@ -122,7 +122,7 @@ fn no_window_has_ios_of_another_depth() {
 }
 
 #[test]
-fn a_flat_curve_is_saturated_at_any_largest_depth() {
+fn flat_curve_is_saturated_at_any_maximum_queue_depth() {
     for max_depth in [3, 4, 7, 16, 100] {
         for seed in 1..=4 {
             let device = format!("channels=1,service=1ms,seed={seed}");
@@ -135,7 +135,7 @@ fn a_flat_curve_is_saturated_at_any_largest_depth() {
 
 /// The answer is what was measured before I/Os failed, and a caveat reports the failures.
 #[test]
-fn a_search_ends_where_ios_begin_to_fail() {
+fn search_ends_when_ios_begin_to_fail() {
     let searched = find_of(Pattern::Write, "nvme,space=500m,size=1g", &["p99<=5ms"], |plan| {
         plan.budget_ns = 3_000_000_000;
     });
@@ -146,7 +146,7 @@ fn a_search_ends_where_ios_begin_to_fail() {
 }
 
 #[test]
-fn constant_service_is_found_to_the_last_depth() {
+fn constant_service_time_yields_exact_queue_depth() {
     let searched = find("channels=4,service=200us,dist=const", &["mean<=2ms"], |_| {});
     let answer = &searched.outcome.search.answer;
     // R(N) = N·s/c: 40 I/Os keep 2 ms, and 41 do not.
@@ -155,7 +155,7 @@ fn constant_service_is_found_to_the_last_depth() {
 }
 
 #[test]
-fn the_tightest_of_several_limits_decides() {
+fn tightest_of_several_limits_determines_the_answer() {
     let mean = find("", &["mean<=10ms"], |_| {}).outcome.search.answer.queue_depth;
     let both = find("", &["mean<=10ms", "p99<=5ms"], |_| {}).outcome.search.answer;
     assert!(both.queue_depth < mean, "{} {mean}", both.queue_depth);
@@ -240,7 +240,7 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
 }
 
 #[test]
-fn every_measured_depth_was_decided_on_by_what_was_known() {
+fn each_measured_queue_depth_follows_from_earlier_results() {
     for device in ["sim:channels=8,service=100us", "sim:cloud-volume", "sim:sata-ssd"] {
         let limits = vec!["mean<=10ms".parse().unwrap(), "read:p99<=15ms".parse().unwrap()];
         let plan = SearchPlan { limits, ..SearchPlan::default() };
@@ -280,7 +280,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
 }
 
 #[test]
-fn a_search_that_held_with_care_goes_up_where_there_is_room() {
+fn cautious_answer_is_increased_if_headroom_remains() {
     let (mut went_up, mut higher) = (0, 0);
     for seed in 0..30 {
         let device = format!("sim:channels=2,service=1ms,gc=every:200ms,stall:60ms,seed={seed}");
@@ -305,7 +305,7 @@ fn a_search_that_held_with_care_goes_up_where_there_is_room() {
 }
 
 #[test]
-fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
+fn curve_contains_every_doubling_and_a_narrowed_knee() {
     let devices =
         ["channels=8,service=100us", "channels=50,service=400us", "sata-ssd", "nvme", "hdd"];
     for device in devices {
@@ -359,7 +359,7 @@ fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
 }
 
 #[test]
-fn a_short_search_leaves_doublings_out() {
+fn short_budget_search_skips_doublings() {
     let found = find("hdd", &["mean<=2s"], |plan| plan.budget_ns = 6_000_000_000).outcome;
     assert!(found.search.answer.met);
     let doublings =
@@ -372,7 +372,7 @@ fn a_short_search_leaves_doublings_out() {
 }
 
 #[test]
-fn a_limit_under_the_service_time_is_unattainable() {
+fn closed_loop_limit_below_service_time_is_unattainable() {
     let answer = find("service=1ms,dist=const", &["mean<=500us"], |_| {}).outcome.search.answer;
     assert_eq!(
         (answer.stopped_by, answer.met, answer.queue_depth),
@@ -383,7 +383,7 @@ fn a_limit_under_the_service_time_is_unattainable() {
 }
 
 #[test]
-fn the_largest_depth_ends_the_search() {
+fn maximum_queue_depth_ends_the_search() {
     let rising = find("channels=4096,service=1ms", &["mean<=1s"], |p| p.max_depth = 64).outcome;
     assert_eq!(
         (rising.search.answer.stopped_by, rising.search.answer.queue_depth),
@@ -394,7 +394,7 @@ fn the_largest_depth_ends_the_search() {
 }
 
 #[test]
-fn no_search_exceeds_its_budget() {
+fn search_stays_within_its_time_budget() {
     for device in ["", "hdd", "sata-ssd", "cloud-volume", "gc=every:2s,stall:200ms"] {
         for budget_s in [2, 5] {
             let found =
@@ -411,7 +411,7 @@ fn no_search_exceeds_its_budget() {
 }
 
 #[test]
-fn an_interrupted_search_says_so() {
+fn interrupted_closed_loop_search_reports_interruption() {
     let rig = Rig::open("sim:", Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
     let interrupt = Interrupt::default();
@@ -423,7 +423,7 @@ fn an_interrupted_search_says_so() {
 }
 
 #[test]
-fn burst_credits_and_full_caches_do_not_make_the_answer() {
+fn burst_credits_do_not_inflate_the_answer() {
     // 64 channels of 350 µs would give 180,000 IOPS. The cap allows 3000 once 60,000 credits are used up.
     let answer = find("cloud-volume", &["mean<=10ms"], |_| {}).outcome.search.answer;
     close(answer.iops.mean, 3_000.0, 3.0);
@@ -432,7 +432,7 @@ fn burst_credits_and_full_caches_do_not_make_the_answer() {
 
 /// The credits run out within the first stretch of the confirmation, which then breaks the limit.
 #[test]
-fn what_a_target_gave_before_it_changed_is_no_noise() {
+fn results_before_a_performance_shift_are_not_noise() {
     for limit in ["mean<=2ms", "mean<=4ms", "p99<=10ms"] {
         let found = find("cloud-volume", &[limit], |_| {}).outcome;
         let [low, high] = found.search.answer.pi95.unwrap();
@@ -444,7 +444,7 @@ fn what_a_target_gave_before_it_changed_is_no_noise() {
 }
 
 #[test]
-fn a_search_ends_where_every_io_fails() {
+fn search_ends_without_answer_if_every_io_fails() {
     for open_loop in [None, Some(ArrivalProcess::Poisson)] {
         let found = find("service=1ms,eio=100", &["mean<=10ms"], |plan| {
             (plan.open_loop, plan.budget_ns) = (open_loop, 2_000_000_000);
@@ -461,7 +461,7 @@ fn a_search_ends_where_every_io_fails() {
 /// One I/O in a hundred is a write, and a write takes five times as long. By chance, some windows of a hundred writes
 /// break the limit, which the device keeps.
 #[test]
-fn few_ios_that_break_a_limit_do_not_make_it_unattainable() {
+fn few_slow_ios_do_not_make_a_limit_unattainable() {
     let device = "channels=8,service=200us,dist=exp,write_service=1ms";
     for seed in 1..=8 {
         let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
@@ -480,7 +480,7 @@ fn few_ios_that_break_a_limit_do_not_make_it_unattainable() {
 }
 
 #[test]
-fn no_prediction_is_narrower_than_the_confidence_interval() {
+fn prediction_interval_contains_confidence_interval() {
     for seed in 1..=6 {
         let device = format!("hdd,noise=10%:300ms,seed={seed}");
         let answer = find(&device, &["p95<=600ms"], |_| {}).outcome.search.answer;

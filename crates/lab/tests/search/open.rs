@@ -36,7 +36,7 @@ fn find_with(
 }
 
 #[test]
-fn a_rate_that_a_pause_spoilt_is_measured_again() {
+fn rate_disturbed_by_a_pause_is_remeasured() {
     let truth = highest_rate(8, 1e-4, 3e-4);
     for pause in ["every:14s,for:2s", "every:1500ms,for:2s"] {
         let device = format!("channels=8,service=100us,pause={pause}");
@@ -58,7 +58,7 @@ fn highest_rate(servers: u32, service: f64, mean: f64) -> f64 {
 }
 
 #[test]
-fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
+fn highest_rate_matches_erlang_formula_for_any_seed() {
     for (channels, service_us, mean_us) in [(8, 100, 300), (8, 100, 110), (1, 1000, 3000)] {
         let truth = highest_rate(channels, f64::from(service_us) / 1e6, f64::from(mean_us) / 1e6);
         for seed in 1..=3 {
@@ -81,7 +81,7 @@ fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
 }
 
 #[test]
-fn the_curve_is_one_of_rates() {
+fn open_loop_curve_consists_of_sorted_rates() {
     let found = find("channels=8,service=100us", "mean<=300us", |_| {}).outcome;
     let rates: Vec<f64> = found.search.curve.iter().map(|point| point.rate_iops.unwrap()).collect();
     assert!(
@@ -99,7 +99,7 @@ fn the_curve_is_one_of_rates() {
 }
 
 #[test]
-fn arrivals_that_wait_for_room_are_told() {
+fn waiting_arrivals_produce_a_caveat() {
     // Four I/Os may be outstanding on a device that would take eight; the others wait in front of it.
     let searched = find("channels=8,service=100us", "mean<=300us", |p| p.max_depth = 4);
     let answer = &searched.outcome.search.answer;
@@ -110,7 +110,7 @@ fn arrivals_that_wait_for_room_are_told() {
 }
 
 #[test]
-fn even_arrivals_do_not_queue_before_a_constant_device() {
+fn linear_arrivals_do_not_queue_at_a_constant_device() {
     let device = "channels=4,service=200us,dist=const";
     let found = find(device, "mean<=250us", |p| p.open_loop = Some(ArrivalProcess::Linear)).outcome;
     close(found.search.answer.rate_iops.unwrap(), 20_000.0, 3.0);
@@ -118,7 +118,7 @@ fn even_arrivals_do_not_queue_before_a_constant_device() {
 }
 
 #[test]
-fn a_limit_under_the_service_time_is_unattainable() {
+fn open_loop_limit_below_service_time_is_unattainable() {
     let answer = find("service=1ms,dist=const", "mean<=500us", |_| {}).outcome.search.answer;
     assert_eq!((answer.stopped_by, answer.met), (StoppedBy::Unattainable, false));
     close(answer.latency_ns.mean, 1e6, 1.0);
@@ -126,7 +126,7 @@ fn a_limit_under_the_service_time_is_unattainable() {
 
 /// One I/O at a time fills the cache and breaks the limit. Arrivals that leave it room do not.
 #[test]
-fn what_only_the_closed_loop_breaks_is_not_unattainable() {
+fn limit_broken_only_in_closed_loop_is_attainable() {
     let device = "channels=1,service=300us,cache=1m,cache_service=20us,destage=2MB/s";
     let searched = find_of(Pattern::Write, device, &["p95<=50us"], |plan| {
         plan.open_loop = Some(ArrivalProcess::Poisson);
@@ -140,7 +140,7 @@ fn what_only_the_closed_loop_breaks_is_not_unattainable() {
 }
 
 #[test]
-fn an_interrupted_search_says_so() {
+fn interrupted_open_loop_search_reports_interruption() {
     let interrupt = Interrupt::default();
     interrupt.set();
     let found = find_with("", "mean<=10ms", &interrupt, |_| {}).outcome;
@@ -155,7 +155,7 @@ fn an_interrupted_search_says_so() {
 
 /// A tenth of all arrivals encounters a stall of 100 ms, at any rate.
 #[test]
-fn a_handful_of_ios_keeps_no_percentile() {
+fn few_ios_do_not_prove_a_percentile_limit() {
     for seed in 1..=8 {
         let device = format!("channels=8,service=1ms,dist=exp,gc=every:1s,stall:100ms,seed={seed}");
         let answer = find(&device, "p99<=5ms", |_| {}).outcome.search.answer;

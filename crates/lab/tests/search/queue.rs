@@ -16,7 +16,7 @@ use iogauge_model::load::EngineKind;
 use iogauge_model::result::{QueueBound, StoppedBy};
 
 #[test]
-fn the_search_ends_where_the_queue_is_full() {
+fn search_ends_when_the_device_queue_is_full() {
     for (queue, limits) in [(64, "p99<=20ms"), (100, "mean<=5s"), (8, "p99<=20ms")] {
         let device = format!("channels=8,service=100us,queue={queue}");
         let searched = find(&device, &[limits], |_| {});
@@ -34,7 +34,7 @@ fn the_search_ends_where_the_queue_is_full() {
 }
 
 #[test]
-fn a_limit_that_breaks_before_ends_it_first() {
+fn limit_broken_before_queue_is_full_ends_search() {
     let searched = find("channels=8,service=100us,queue=64", &["p99<=600us"], |_| {});
     let answer = &searched.outcome.search.answer;
     assert_eq!((answer.stopped_by, answer.queue.clone()), (StoppedBy::Limit, None));
@@ -87,7 +87,7 @@ impl WorkerPool for Bounded {
 }
 
 #[test]
-fn a_target_that_takes_no_more_shows_it_by_what_is_outstanding() {
+fn full_queue_is_detected_by_outstanding_io_count() {
     let load = Load { engine: EngineKind::Sim, iodepth: 1, ..Load::default() };
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
     let job = PoolJob { load, files: Files::default(), extents };

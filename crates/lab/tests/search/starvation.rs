@@ -13,7 +13,7 @@ fn told(searched: &Searched) -> Option<&Caveat> {
 }
 
 #[test]
-fn client_starved() {
+fn starved_client_windows_are_excluded_with_a_caveat() {
     let quiet = find(DEVICE, &["p99<=2ms"], |_| {});
     assert_eq!(told(&quiet), None);
     for seed in 1..=4 {
@@ -43,7 +43,7 @@ fn client_starved() {
 }
 
 #[test]
-fn who_takes_such_times_as_they_are_gets_them() {
+fn starved_time_is_included_if_max_starvation_allows() {
     let device = format!("{DEVICE},starve=every:2s,for:100ms");
     let searched = find(&device, &["p99<=2ms"], |plan| plan.max_starvation = 1.0);
     assert_eq!(told(&searched), None);
@@ -53,7 +53,7 @@ fn who_takes_such_times_as_they_are_gets_them() {
 }
 
 #[test]
-fn a_client_that_is_starved_most_of_the_time_decides_nothing() {
+fn mostly_starved_client_yields_no_decision() {
     for limit in ["p99<=2ms", "mean<=1ms", "p99<=50us"] {
         let device = format!("{DEVICE},starve=every:100ms,for:100ms");
         for budget_ms in [2_000, 30_000] {
@@ -68,7 +68,7 @@ fn a_client_that_is_starved_most_of_the_time_decides_nothing() {
 }
 
 #[test]
-fn what_the_answer_would_be_is_told() {
+fn caveat_states_the_result_including_starved_time() {
     // Each I/O of a starved tenth of a second takes longer than the limit.
     let device = format!("{DEVICE},starve=every:2s,for:100ms");
     let searched = find(&device, &["max<=20ms"], |_| {});
@@ -79,7 +79,7 @@ fn what_the_answer_would_be_is_told() {
 }
 
 #[test]
-fn arrivals_that_came_due_meanwhile_are_given_up() {
+fn arrivals_due_during_starvation_are_dropped() {
     let open = |device: &str| {
         find(device, &["p99<=2ms"], |plan| {
             plan.open_loop = Some(iogauge_model::load::ArrivalProcess::Poisson);

@@ -102,12 +102,12 @@ fn compare(scenarios: &'static [Scenario], seeds: usize) {
 }
 
 #[test]
-fn closed_loop_answers_lie_at_the_truth() {
+fn closed_loop_answers_match_the_true_capacity() {
     compare(CLOSED, seeds());
 }
 
 #[test]
-fn open_loop_answers_lie_at_the_truth() {
+fn open_loop_answers_match_the_true_capacity() {
     compare(OPEN, seeds_of_open_loops());
 }
 
@@ -125,7 +125,7 @@ fn doubts(device: &str, limit: &str, seed: usize) -> Vec<CaveatCode> {
 /// Each second, the device becomes slower by 2 % of its initial service time, so it is never steady. An answer that
 /// does not say so is wrong.
 #[test]
-fn a_drift_is_not_called_steady() {
+fn drifting_device_is_not_reported_as_steady() {
     let seeds = seeds();
     let told = on_all_processors(seeds, |seed| {
         let device = format!("sim:channels=8,service=1ms,fade=2,seed={}", seed + 1);
@@ -141,7 +141,7 @@ fn a_drift_is_not_called_steady() {
 
 /// A rate that wanders is no performance shift.
 #[test]
-fn noise_is_not_called_another_level() {
+fn noise_is_not_reported_as_performance_shift() {
     let seeds = seeds();
     for noise in ["20%:500ms", "30%:1s"] {
         let told = on_all_processors(seeds, |seed| {

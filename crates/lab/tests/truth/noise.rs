@@ -236,7 +236,7 @@ fn is_inside([low, high]: [f64; 2], value: f64) -> bool {
 }
 
 #[test]
-fn predictions_hold_where_a_rate_varies() {
+fn prediction_intervals_cover_varying_rates() {
     let only = std::env::var("IOGAUGE_TRUTH_ONLY").unwrap_or_default();
     let chosen = NOISY.iter().filter(|noisy| noisy.name.contains(&only));
     let rows: Vec<Row> = chosen

@@ -262,12 +262,12 @@ fn claims_are_true(open_loop: bool) {
 }
 
 #[test]
-fn what_closed_loops_claim_of_random_devices_is_true() {
+fn closed_loop_claims_are_true_for_random_devices() {
     claims_are_true(false);
 }
 
 #[test]
-fn what_open_loops_claim_of_random_devices_is_true() {
+fn open_loop_claims_are_true_for_random_devices() {
     claims_are_true(true);
 }
 
@@ -282,7 +282,7 @@ const fn once(
 }
 
 #[test]
-fn what_was_once_false_stays_true() {
+fn previously_false_claims_do_not_regress() {
     use Service::{Exponential, Lognormal};
     let cases = [
         // The closed-loop search had no time to find what the device gives.

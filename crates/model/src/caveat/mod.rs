@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_distinct_kebab_words_and_serialize_as_themselves() {
+    fn caveat_codes_are_unique_kebab_case_and_serialize_verbatim() {
         for code in CaveatCode::ALL {
             let word = code.as_str();
             assert!(word.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{word}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn each_code_has_a_fact_with_a_message_and_a_hint_that_can_be_pasted() {
+    fn each_caveat_code_has_a_message_and_a_pasteable_hint() {
         let facts = Fact::examples();
         for code in CaveatCode::ALL {
             assert!(facts.iter().any(|f| f.caveat(Command::Run).code == *code), "{code:?}");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_name_what_the_command_has() {
+    fn hints_name_options_of_the_current_command() {
         let hint = |fact: Fact, command| fact.caveat(command).hint;
         let few = || FigureFact::FewSamples { ios: 1, wanted: 1000 }.into();
         assert_eq!(hint(few(), Command::Run), "increase --runtime");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_more_than_a_tenth_is_a_doubt() {
+    fn share_above_ten_percent_is_a_doubt() {
         let weighed = |share| Caveat::new(CaveatCode::SparseHoles, "", "").weighed(share).impact;
         assert_eq!([0.0, 0.1, 0.11, f64::INFINITY].map(weighed), {
             use Impact::{Doubt, Note};
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_without_an_impact_are_read() {
+    fn caveat_without_impact_field_is_readable() {
         let old = r#"{"code": "page-cache", "message": "m", "remedy": "r"}"#;
         let caveat: Caveat = serde_json::from_str(old).unwrap();
         assert_eq!(caveat, Caveat::new(CaveatCode::PageCache, "m", "r"));

@@ -289,7 +289,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn splits_share_out_what_is_left() {
+    fn bssplit_distributes_the_remaining_percentage() {
         let split = BlockSplit::parse("4k/60:8k/:64k").unwrap();
         assert_eq!(split.entries(), &[(4096, 60), (8192, 20), (65536, 20)]);
         let split = BlockSplit::parse("4k:8k:16k").unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_may_differ() {
+    fn read_and_write_block_sizes_may_differ() {
         let sizes = BlockSizes::parse_bs("4k,64k").unwrap();
         assert_eq!((sizes.largest(), sizes.alignment(), sizes.single()), (65536, 4096, None));
         assert_eq!(BlockSizes::parse_bs("8k").unwrap().single(), Some(8192));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_have_the_multiples_of_their_smallest() {
+    fn bsrange_contains_multiples_of_its_minimum() {
         let sizes = BlockSizes::parse_bsrange("4k-64k,1k-10k").unwrap();
         let (read, write) = (sizes.read.range().unwrap(), sizes.write.range().unwrap());
         assert_eq!((read.count(), read.largest_bytes()), (16, 65536));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_sizes_read_back() {
+    fn stored_block_sizes_round_trip() {
         for sizes in [
             BlockSizes::fixed(4096),
             BlockSizes::parse_bssplit("4k/60:64k/40,8k").unwrap(),

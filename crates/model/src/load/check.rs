@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_run_is_named() {
+    fn invalid_load_error_names_the_option() {
         let good = Load::default();
         assert_eq!(good.validate(), Ok(()));
         let wrong = [

@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lists_read_back_what_they_print() {
+    fn printed_cpu_lists_parse_back() {
         for (text, printed) in
             [("0", "0"), ("0,5,8-15", "0,5,8-15"), ("3,1-2,2", "1-3"), ("7-7,9", "7,9")]
         {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_take_turns() {
+    fn cpus_are_assigned_to_workers_round_robin() {
         let cpus: Cpus = "2,4,6".parse().unwrap();
         let turns: Vec<&[u32]> = (0..4).map(|worker| cpus.of_worker(worker)).collect();
         assert_eq!(turns, [&[2], &[4], &[6], &[2]]);

@@ -170,7 +170,7 @@ mod tests {
     use crate::load::options::KbBase;
 
     #[test]
-    fn words_are_engines_here_or_say_why_not() {
+    fn engine_names_parse_or_report_why_unsupported() {
         let fio = |word| EngineKind::parse(word, Dialect::Fio(KbBase::Old));
         let own = |word| EngineKind::parse(word, Dialect::Iogauge);
         assert_eq!((fio("sync"), own("sync")), (Ok(EngineKind::Psync), Ok(EngineKind::Psync)));

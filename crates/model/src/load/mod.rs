@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_block_goes_by_the_shares() {
+    fn mean_block_size_is_weighted_by_shares() {
         let load = |rw, dependent| Load {
             rw,
             dependent,
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_stored_before_an_option_was_there_read_back() {
+    fn loads_stored_without_newer_options_are_readable() {
         let now = Load { number_ios: Some(7), ..Load::default() };
         let mut stored = serde_json::to_value(&now).unwrap();
         let fields = stored.as_object_mut().unwrap();

@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_kind_reads_back_what_it_prints() {
+    fn printed_distributions_parse_back() {
         for text in ["random", "zipf:1.2", "pareto:0.2", "normal:20", "zoned:60/10:30/20:10/70"] {
             assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
         }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_ones_name_the_right_form() {
+    fn invalid_distribution_errors_contain_a_hint() {
         for text in [
             "",
             "zipf:0",

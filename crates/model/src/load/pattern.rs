@@ -201,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn patterns_read_their_own_words() {
+    fn access_pattern_names_round_trip() {
         for (pattern, word) in Pattern::ALL {
             assert_eq!(word.parse::<Pattern>(), Ok(*pattern));
             assert_eq!(pattern.to_string(), *word);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_behind_means_what_the_pattern_makes_of_it() {
+    fn rw_suffix_meaning_depends_on_the_pattern() {
         let modifier = |text: &str, sequencer| text.parse::<Rw>().unwrap().modifier(sequencer);
         for (text, sequential, identical) in [
             ("randread", Modifier::None, Modifier::None),

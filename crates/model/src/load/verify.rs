@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn algorithms_read_their_own_words() {
+    fn verify_algorithm_names_round_trip() {
         for row in VerifyAlgorithm::ALL {
             assert_eq!(row.name.parse(), Ok(row.algorithm));
             assert_eq!(row.algorithm.to_string(), row.name);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_bytes() {
+    fn verify_patterns_parse_to_bytes() {
         let bytes = |text: &str| text.parse::<VerifyPattern>().map(|p| p.bytes().to_vec());
         assert_eq!(bytes("0xaa555aa5"), Ok(vec![0xaa, 0x55, 0x5a, 0xa5]));
         assert_eq!(bytes("0xf"), Ok(vec![0x0f]));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_what_blocks_have_in_common() {
+    fn verify_unit_is_greatest_common_block_divisor() {
         let unit = |bs: &str, rw: &str| {
             let rw: crate::load::Rw = rw.parse().unwrap();
             let block = BlockSizes::parse_bssplit(bs).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_checked_is_named() {
+    fn unverifiable_load_error_names_the_option() {
         let good = checked(VerifyAlgorithm::Crc32c);
         assert_eq!(good.validate(), Ok(()));
         let with = |change: &dyn Fn(&mut Verify)| {
@@ -425,7 +425,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn patterns_read_back(bytes in prop::collection::vec(any::<u8>(), 1..40)) {
+        fn printed_verify_patterns_parse_back(bytes in prop::collection::vec(any::<u8>(), 1..40)) {
             let pattern = VerifyPattern(bytes);
             prop_assert_eq!(pattern.to_string().parse(), Ok(pattern));
         }

@@ -136,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bands_tile_all_latencies() {
+    fn bands_cover_all_latencies_without_gaps() {
         let lows: Vec<u64> = (0..LATENCY_BANDS).map(latency_band_low_ns).collect();
         assert_eq!(lows[..6], [0, 128, 181, 256, 362, 512]);
         assert_eq!(lows[LATENCY_BANDS - 1], 1 << 40);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_bands_are_short_and_those_that_cannot_be_are_refused() {
+    fn stored_bands_are_compact_and_invalid_ones_are_rejected() {
         let mut histogram = Histogram::new();
         for (latency_ns, n) in [(90_000, 800), (130_000, 3000), (4_000_000, 2)] {
             histogram.record_n(latency_ns, n);
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn joining_is_as_if_counted_together(a in latencies(), b in latencies()) {
+        fn joining_bands_equals_recording_all_latencies(a in latencies(), b in latencies()) {
             let mut joined = LatencyBands::of(&histogram(&a));
             joined.append(&LatencyBands::of(&histogram(&b)));
             let together = histogram(&[a, b].concat());

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_weighted_by_time_and_waits_by_the_ios_that_waited() {
+    fn rates_are_weighted_by_time_and_await_by_io_count() {
         let mut joined = point(2.0, 10.0, Some(1e6));
         joined.append(1.0, &point(5.0, 30.0, Some(2e6)));
         assert_eq!((joined.at_seconds, joined.reads_per_sec), (5.0, 25.0));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_without_reads_has_no_part_in_their_wait() {
+    fn interval_without_reads_does_not_affect_read_await() {
         let mut joined = point(1.0, 0.0, None);
         joined.append(0.0, &point(2.0, 5.0, Some(3e6)));
         joined.append(0.0, &point(3.0, 0.0, None));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_earlier_versions_are_read() {
+    fn system_samples_of_earlier_versions_are_readable() {
         let text = r#"{"at_seconds":1.0,"reads_per_sec":2.0,"writes_per_sec":0.0,"read_bytes_per_sec":0.0,
             "write_bytes_per_sec":0.0,"busy_percent":0.0,"cpu_percent":0.0,"steal_percent":0.0,
             "iowait_percent":0.0,"memory_available_bytes":3,"dirty_bytes":4}"#;

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_add_up_to_bytes() {
+    fn request_sizes_sum_to_total_bytes() {
         let mut times = Histogram::new();
         times.record_n(100, 5);
         let sizes = vec![RequestSize::of_sectors(8, 3), RequestSize::of_sectors(16, 2)];
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn device_and_path_make_the_whole() {
+    fn device_and_path_time_sum_to_io_time() {
         let io = IoTime { ios: 1, mean_ns: 100.0, device_ns: 80.0 };
         assert!((io.path_ns() - 20.0).abs() < 1e-9 && (io.device_share() - 0.8).abs() < 1e-9);
         // Two clocks may differ slightly.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_means() {
+    fn jump_distance_is_the_mean_over_requests() {
         let device = TracedDevice::of_sectors("sda".to_owned(), [8, 32], [4, 1, 12]);
         assert_eq!((device.first_byte, device.span_bytes()), (4096, 24 * 512));
         assert!((device.jump_bytes_mean - 3.0 * 512.0).abs() < 1e-9);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_read_back() {
+    fn stored_block_trace_round_trips() {
         let trace = BlockTrace { seconds: 1.0, unmatched: 2, ..BlockTrace::default() };
         let text = serde_json::to_string(&trace).unwrap();
         assert_eq!(serde_json::from_str::<BlockTrace>(&text).unwrap(), trace);

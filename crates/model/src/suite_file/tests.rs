@@ -50,7 +50,7 @@ find = "read:p99<=2ms"
 "#;
 
 #[test]
-fn a_file_unfolds_to_steps() {
+fn suite_file_expands_to_steps() {
     let file = parsed(WHOLE);
     assert_eq!(SuiteHead::parse(WHOLE).unwrap().about.as_deref(), Some("a shop by day"));
     assert_eq!(file.size_bytes, Some(1 << 30));
@@ -82,7 +82,7 @@ fn a_file_unfolds_to_steps() {
 }
 
 #[test]
-fn a_search_sets_the_load_itself() {
+fn search_step_rejects_its_own_iodepth() {
     let file =
         parsed("[defaults]\niodepth = 4\nbs = \"8k\"\n[[step]]\nname = \"a\"\nfind = \"max<=1ms\"");
     assert_eq!(options(&file.steps[0].jobs[0]), ["bs=8k"]);
@@ -91,7 +91,7 @@ fn a_search_sets_the_load_itself() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn parse_errors_report_the_line_number() {
     for (text, line, word) in [
         ("", 1, "[[step]]"),
         ("seconds = ", 1, ""),
@@ -153,7 +153,7 @@ jobs = [{ name = "{users}", iodepth = "$seconds" }]
 "#;
 
 #[test]
-fn options_of_the_suite_stand_for_values() {
+fn suite_options_are_substituted_for_values() {
     let file = parsed(OPTIONS);
     let step = |step: &FileStep| (step.name.clone(), step.key.clone());
     let steps: Vec<_> = file.steps.iter().map(step).collect();
@@ -172,7 +172,7 @@ fn options_of_the_suite_stand_for_values() {
 }
 
 #[test]
-fn wrong_options_of_the_suite_are_refused() {
+fn invalid_suite_options_are_rejected() {
     for (text, word) in [
         ("[options]\nUsers = {}", "no name of an option"),
         ("[options]\nusers = 5", "users: hint: use [users]"),
@@ -188,7 +188,7 @@ fn wrong_options_of_the_suite_are_refused() {
 
 proptest! {
     #[test]
-    fn lists_unfold_to_every_combination(users in 1usize..9, sizes in 1usize..9) {
+    fn lists_expand_to_every_combination(users in 1usize..9, sizes in 1usize..9) {
         let list = |n: usize| format!("{:?}", (1..=n).collect::<Vec<_>>());
         let text = format!(
             "[[step]]\nname = \"a\"\nusers = {}\nbs = {}", list(users), list(sizes)

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_lines_stand_out() {
+    fn text_and_lines_have_sufficient_contrast() {
         for theme in [LIGHT, DARK] {
             let behind = [Ink::Surface, Ink::Shade(0), Ink::Shade(1), Ink::Shade(2)];
             for (ink, behind) in behind.iter().flat_map(|b| [(Ink::Text, *b), (Ink::Muted, *b)]) {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_out_from_bars_of_growth() {
+    fn labels_have_sufficient_contrast_on_bars() {
         for theme in [LIGHT, DARK] {
             for bar in [Ink::Fell, Ink::Grew, Ink::Worse] {
                 let behind = over(theme.color(bar), Ink::BAR, theme.surface);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn heat_rises_in_steps_that_can_be_seen() {
+    fn heat_map_shades_are_distinguishable() {
         for theme in [LIGHT, DARK] {
             let heats: Vec<&str> = (0..Ink::HEATS).map(|n| theme.color(Ink::Heat(n))).collect();
             let steps = std::iter::once(theme.surface).chain(heats.iter().copied());
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_names() {
+    fn ink_names_are_unique_and_alphanumeric() {
         let mut words: Vec<String> = Ink::all().map(Ink::word).collect();
         assert!(words.iter().all(|word| word.bytes().all(|b| b.is_ascii_alphanumeric())));
         let count = words.len();

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_free_form_is_drawn() {
+    fn first_non_overlapping_label_variant_is_drawn() {
         let (mut labels, mut scene) = (Labels::new(FRAME), Scene::new(300.0, 120.0));
         labels.put_if_free(&mut scene, &[text(100.0, 50.0, Anchor::Start)]);
         let forms = [text(110.0, 55.0, Anchor::Start), text(98.0, 50.0, Anchor::End)];
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_stay_in_the_plot_and_off_dots() {
+    fn labels_stay_inside_the_plot_and_avoid_dots() {
         let (mut labels, mut scene) = (Labels::new(FRAME), Scene::new(300.0, 120.0));
         labels.avoid(105.0, 48.0, 3.0);
         for outside in [

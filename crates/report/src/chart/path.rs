@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_line_is_its_ends() {
+    fn straight_line_is_reduced_to_its_end_points() {
         let points = |ys: [f64; 5]| (0..).zip(ys).map(|(x, y)| Some((f64::from(x) * 2.0, y)));
         let straight: Vec<Point> = points([1.0, 1.2, 0.9, 1.1, 1.0]).collect();
         assert_eq!(brief(&straight), "M0 1h8");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_stay_apart() {
+    fn gaps_separate_path_segments() {
         let parted = [Some((0.0, 0.0)), Some((3.0, 0.0)), None, Some((5.0, 0.5)), None, None];
         assert_eq!(brief(&parted), "M0 0h3m2 0.5");
         assert_eq!(full(parted.into_iter()), "M0 0l3 0M5 0.5");
@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_lead_where_the_points_are(
+        fn relative_path_steps_reach_the_points(
             points in prop::collection::vec(prop::option::weighted(0.9, (0.0f64..900.0, 0.0f64..400.0)), 2..50),
         ) {
             let drawn = read(&full(points.iter().copied()));
@@ -156,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn a_brief_line_passes_all_points(
+        fn simplified_line_passes_near_all_points(
             points in prop::collection::vec(prop::option::weighted(0.9, (0.0f64..90.0, 0.0f64..9.0)), 2..80),
         ) {
             let drawn = read(&brief(&points));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunk_has_its_checksum() {
+    fn png_chunk_has_a_valid_crc32() {
         // The check value of CRC-32.
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
         let png = signed(vec![0; PNG_HEAD_BYTES]);

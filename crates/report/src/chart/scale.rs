@@ -191,7 +191,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ticks_are_round() {
+    fn axis_ticks_are_round_numbers() {
         assert_eq!(Scale::from_zero(730.0, [0.0, 1.0]).ticks(5), [0.0, 200.0, 400.0, 600.0, 800.0]);
         let log = Scale::log(4.2e4, 8e6, [0.0, 1.0]);
         assert_eq!(log, Scale::Log { domain: [3e4, 1e7], range: [0.0, 1.0] });
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn time_has_marks_as_clocks_have_them() {
+    fn time_axis_ticks_use_clock_intervals() {
         let ticks = |seconds, wanted| Scale::time(seconds, wanted, [0.0, 1.0]).ticks(0);
         assert_eq!(ticks(400.0, 8), [0.0, 60.0, 120.0, 180.0, 240.0, 300.0, 360.0]);
         assert_eq!(ticks(400.0, 4), [0.0, 120.0, 240.0, 360.0]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_scale_too() {
+    fn scales_handle_empty_domains() {
         for scale in [
             Scale::from_zero(0.0, [0.0, 1.0]),
             Scale::from_zero(f64::NAN, [0.0, 1.0]),
@@ -229,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_of_the_domain_are_within_the_range(
+        fn scaled_values_lie_within_the_range(
             least in 1e-3f64..1e9, ratio in 1.0f64..1e6, share in 0.0f64..1.0, wanted in 1usize..12,
         ) {
             let most = least * ratio;

@@ -353,13 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_as_they_were() {
+    fn svg_output_matches_snapshots() {
         insta::assert_snapshot!(file(&scene("a"), LIGHT, "title", "words"));
         insta::assert_snapshot!(inline(&scene("a"), "words", true));
     }
 
     #[test]
-    fn what_all_points_say_stands_once() {
+    fn text_shared_by_hover_points_is_stored_once() {
         let point = |lines: &[&str]| HoverPoint {
             x: 1.0,
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_outside_is_no_markup() {
+    fn external_text_is_escaped_in_svg() {
         let text = "<script>alert('x')</script>\" onload=\"x\u{0}";
         for svg in [file(&scene(text), LIGHT, text, text), inline(&scene(text), text, true)] {
             assert!(
@@ -390,7 +390,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_makes_a_picture_that_can_be_read(text: String) {
+        fn arbitrary_text_produces_parseable_svg(text: String) {
             let options = resvg::usvg::Options::default();
             let svg = file(&scene(&text), LIGHT, &text, &text);
             prop_assert!(resvg::usvg::Tree::from_str(&svg, &options).is_ok(), "{svg}");

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_fits() {
+    fn truncated_chart_text_fits_the_width() {
         for width in [0.0, 5.0, 30.0, 60.0, 1000.0] {
             let text = cut("randread 8 KiB on /dev/nvme0n1", 11.0, width);
             assert!(width_of(&text, 11.0) <= width.max(width_of("…", 11.0)), "{width}: {text}");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_hold_all_words_and_fit() {
+    fn wrapped_lines_contain_all_words_and_fit() {
         let text = "Stopped by mean <= 10 ms: more load breaks it.";
         for width in [60.0, 120.0, 1000.0] {
             let lines = wrapped(text, 11.0, width);

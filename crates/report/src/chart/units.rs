@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_short() {
+    fn axis_values_are_formatted_compactly() {
         let latencies: Vec<String> =
             [0.0, 85.0, 1000.0, 12_345.0, 999_950.0, 2.5e6, 1e9].map(latency_ns).into();
         assert_eq!(latencies, ["0 ns", "85 ns", "1 µs", "12.3 µs", "1 ms", "2.5 ms", "1 s"]);

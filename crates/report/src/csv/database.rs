@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_are_those_of_a_sample() {
+    fn database_csv_uses_sample_standard_deviation() {
         let worker =
             |reads, seconds| DatabaseWorker { reads, seconds, ..DatabaseWorker::default() };
         let kind = Kind::of(&[worker(90, 1.0), worker(110, 1.0)], |worker| worker.reads);

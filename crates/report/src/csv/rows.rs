@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_are_text() {
+    fn csv_formulas_are_escaped() {
         let mut table = Vec::new();
         let mut rows = Rows::new(&mut table);
         rows.write_record(["target", "iops"]).unwrap();

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_ends_at_the_slowest() {
+    fn distribution_tail_ends_at_the_maximum_latency() {
         let mut histogram = Histogram::new();
         histogram.record_n(1_000, 99);
         histogram.record_n(50_000, 1);

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_belong_to_the_better_mark() {
+    fn value_on_a_bound_gets_the_better_grade() {
         let bounds = &SUBJECTS[0].bounds_ms;
         let of = |ms: f64| MARKS[mark(ms, bounds)];
         assert_eq!([of(0.1), of(2.0), of(2.01), of(14.0), of(14.1)], ["A+", "A+", "A", "C-", "D"]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_rise() {
+    fn grade_bounds_are_ascending() {
         for subject in &SUBJECTS {
             assert!(subject.bounds_ms.is_sorted(), "{subject:?}");
         }

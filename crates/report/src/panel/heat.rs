@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_tell_shares() {
+    fn heat_map_shades_reflect_latency_shares() {
         let mixed = column(0.0, &[(100_000, 9_900), (1_000_000, 95), (50_000_000, 5)]);
         let shades: Vec<u8> = mixed.shades.iter().map(|(_, shade)| *shade).collect();
         assert_eq!(shades, [5, 1, 0]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_the_same_is_one_stroke() {
+    fn unchanged_heat_map_cells_share_one_stroke() {
         let same = [(100_000, 10)];
         let columns: Vec<Column> = [0.0, 1.0, 2.0, 4.0].map(|at| column(at, &same)).into();
         let (x, y) = (Scale::linear([0.0, 5.0], [0.0, 50.0]), Scale::log(1e4, 1e6, [100.0, 0.0]));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_and_the_fastest_have_a_place() {
+    fn heat_map_range_includes_extreme_latencies() {
         let columns = [column(0.0, &[(0, 1), (u64::MAX, 1)])];
         let [least, most] = ends_ns(&columns).unwrap();
         assert!(least > 0.0 && most > 2f64.powi(40));

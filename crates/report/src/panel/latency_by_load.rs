@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn no_load_is_lost_between_users_and_depths() {
+    fn every_user_and_queue_depth_combination_is_shown() {
         let all = [(1, 1), (1, 8), (4, 1), (4, 8)];
         let samples = all.map(|(users, each)| sample(users, each, 8192, None));
         let expected = [
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_most_values_goes_along_the_axis() {
+    fn parameter_with_most_values_becomes_the_axis() {
         let sizes = [512, 4096, 65_536, 1 << 20];
         let samples =
             sizes.iter().flat_map(|size| [1, 32].map(|each| sample(1, each, *size, None)));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn offered_rates_are_loads_of_their_own() {
+    fn offered_rates_are_kept_as_separate_loads() {
         let rates = [2000.0, 500.0, 8000.0];
         let samples = rates.map(|rate| sample(1, 512, 4096, Some(rate))).to_vec();
         assert_eq!(figures(samples), [figure("4K", Along::Rate, &["500", "2000", "8000"])]);

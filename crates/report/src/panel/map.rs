@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_go_by_ratios() {
+    fn map_color_levels_are_logarithmic() {
         let ends = [1.0, 1e4];
         assert_eq!([1.0, 9.9, 11.0, 1.1e3, 1e4].map(|value| level(value, ends)), [0, 1, 2, 6, 7]);
         assert_eq!(level(5.0, [5.0, 5.0]), 4);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_cells_are_short() {
+    fn map_cell_labels_are_compact() {
         let shown = [0.0, 0.083, 12.5, 999.0, 1234.0, 12_500.0, 3.2e6].map(words);
         assert_eq!(shown, ["0", "0.083", "12.5", "999", "1234", "12.5k", "3.2M"]);
     }

@@ -237,14 +237,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_where_it_would_be_below_nothing() {
+    fn trend_line_is_clipped_at_zero() {
         assert_eq!(above_zero([(1.0, 30.0), (5.0, -10.0)]), [(1.0, 30.0), (4.0, 0.0)]);
         assert_eq!(above_zero([(1.0, -10.0), (5.0, 30.0)]), [(2.0, 0.0), (5.0, 30.0)]);
         assert_eq!(above_zero([(1.0, 3.0), (5.0, 4.0)]), [(1.0, 3.0), (5.0, 4.0)]);
     }
 
     #[test]
-    fn many_rounds_are_joined() {
+    fn many_rounds_are_averaged_for_display() {
         assert_eq!(joined(&[3.0, 5.0]), [(1.0, 3.0), (2.0, 5.0)]);
         let many: Vec<f64> = (1..=1440).map(f64::from).collect();
         let joined = joined(&many);

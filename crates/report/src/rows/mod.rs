@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_short() {
+    fn block_sizes_are_printed_compactly() {
         let shown = [(8192, "8K"), (1 << 20, "1M"), (512, "512"), (1536, "1536"), (0, "0")];
         for (bytes, text) in shown {
             assert_eq!(size_word(bytes), text);

@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn columns_are_cut_off_not_rounded() {
+    fn share_columns_are_truncated_not_rounded() {
         let share = |below_ns, percent| LatencyShare { below_ns, percent };
         let shares = [
             share(Some(2 * US), 0.04),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_are_whole_stay_whole() {
+    fn whole_percentage_sums_survive_float_errors() {
         let share = |percent| LatencyShare { below_ns: Some(MS), percent };
         for parts in [[22.97, 0.02, 0.01], [57.0, 0.0, 0.0], [0.1, 0.2, 0.7]] {
             let whole = parts.iter().sum::<f64>().round();
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_of_a_histogram_sum_up(values in prop::collection::vec(0u64..1 << 41, 1..100)) {
+        fn histogram_shares_sum_to_100_percent(values in prop::collection::vec(0u64..1 << 41, 1..100)) {
             let mut histogram = Histogram::new();
             values.iter().for_each(|value| histogram.record(*value));
             let shares = of_histogram(&histogram).unwrap();

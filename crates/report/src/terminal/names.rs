@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_cut_off_at_nothing_is_told_as_far_as_it_reaches() {
+    fn interval_clamped_at_zero_is_printed_as_a_range() {
         let even = Estimate { mean: 500.0, ci95: [400.0, 600.0], n: 9 };
         assert_eq!((plus_minus(&even).as_str(), iops(&even).as_str()), ("100", "500 IOPS (± 100)"));
         let cut_off = Estimate { mean: 500.0, ci95: [0.0, 1700.0], n: 2 };

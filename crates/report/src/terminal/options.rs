@@ -35,13 +35,13 @@ mod tests {
     };
 
     #[test]
-    fn defaults_are_left_out() {
+    fn printed_command_omits_default_options() {
         let command = run_command("/data", &Load::default(), 32);
         assert_eq!(command, "/data --iodepth=32 --runtime=60");
     }
 
     #[test]
-    fn jobs_share_the_depth_without_a_rest() {
+    fn jobs_divide_the_queue_depth_evenly() {
         let load = Load { numjobs: 4, ..Load::default() };
         for (queue_depth, words) in [
             (1, "--iodepth=1 --runtime"),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_is_kept() {
+    fn printed_command_contains_all_requested_options() {
         let load = Load {
             rw: Pattern::RandRw,
             read_percent: 70,

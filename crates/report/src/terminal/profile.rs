@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_weighted_by_the_length_of_its_samples() {
+    fn profile_mean_is_weighted_by_sample_duration() {
         let point = |at_seconds, cpu_percent| SystemPoint {
             at_seconds,
             cpu_percent,

@@ -153,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn long_words_are_broken_and_short_ones_kept_whole() {
+    fn only_words_longer_than_a_line_are_broken() {
         assert_eq!(wrap("ab cd efghijkl", 1, 6), ["ab cd", " efghi", " jkl"]);
         assert_eq!(wrap("", 2, 10), [""]);
         // The variation selector makes the sign two columns wide instead of one.
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_wider_and_no_letter_is_lost(text in "\\PC{0,120}", width in 8usize..80) {
+        fn wrapping_respects_width_and_preserves_text(text in "\\PC{0,120}", width in 8usize..80) {
             let lines = wrap(&text, 2, width);
             for line in &lines {
                 prop_assert!(line.width() <= width, "{:?}", line);
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn cut_fits(text in "\\PC{0,60}", width in 1usize..40, keep_end: bool) {
+        fn truncated_terminal_text_fits_the_width(text in "\\PC{0,60}", width in 1usize..40, keep_end: bool) {
             prop_assert!(cut(&text, width, keep_end).width() <= width);
         }
     }

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_where_all_is_well_and_one_for_each_that_is_not() {
+    fn verify_report_has_one_line_or_one_per_finding() {
         let good = VerifyResult {
             algorithm: "crc32c".to_owned(),
             units: 262_144,

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_without_a_place_are_found_where_their_words_say_it() {
+    fn location_is_derived_from_an_absolute_database_url() {
         assert_eq!(place_of("sqlite:/gone/./d/?cache=1m").as_deref(), Some("/gone/d"));
         assert_eq!(place_of("postgres://me@host/x").as_deref(), Some("//me@host/x"));
         assert_eq!(place_of("sqlite:d"), None);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_follows_from_what_took() {
+    fn remaining_time_is_extrapolated_from_progress() {
         let of = |seconds, done| left(Duration::from_secs(seconds), done, 100);
         assert_eq!(of(10, 25), "  30 s left");
         assert_eq!(of(100, 10), "  15 min left");

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_of_a_file_is_what_is_not_free() {
+    fn used_blocks_are_total_minus_free_blocks() {
         assert_eq!(used_blocks("513 8192 1000 100"), Some((262_144, 900)));
         let wrong = [
             "",

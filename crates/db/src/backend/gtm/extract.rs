@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_encoded_as_in_the_tree() {
+    fn numbers_are_encoded_as_gtm_subscripts() {
         let expected: [(u64, &[u8]); 8] = [
             (1, &[0xbf, 0x11]),
             (10, &[0xc0, 0x11]),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_told() {
+    fn unknown_extract_formats_are_rejected() {
         for sample in [&b""[..], &[4, 0, 1, 2], &[0; 200]] {
             assert!(head(sample, "RanFiller").is_err());
         }

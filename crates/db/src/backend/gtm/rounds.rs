@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_is_an_epoch_with_the_writing_that_leads_up_to_it() {
+    fn update_round_is_an_epoch_with_its_preceding_writes() {
         let (mut rounds, begin) = (UpdateRounds::default(), Instant::now());
         let mut see = |ms, text| rounds.see(begin + Duration::from_millis(ms), &Stats::read(text));
         see(0, "JRE:1,DWT:100");

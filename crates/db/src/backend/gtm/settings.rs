@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_read() {
+    fn gtm_settings_are_parsed() {
         let preset = Settings { buffers: 16_384, durable: true, asyncio: false, epoch_s: 300 };
         assert_eq!(settings("").unwrap(), preset);
         let other = Settings { buffers: 8_192, durable: false, asyncio: true, epoch_s: 5 };
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_gtm_settings_are_rejected_with_a_hint() {
         for text in ["cache=1K", "cache=100G", "cache=x", "durable=no", "asyncio=1", "epoch=0"] {
             let error = settings(text).unwrap_err();
             assert!(matches!(&error, DbError::Usage(t) if t.contains("hint: ")), "{error}");

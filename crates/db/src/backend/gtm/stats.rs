@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read() {
+    fn gtm_statistics_are_parsed() {
         let text = "SET:5177,JRL:5100,KIL:0,DRD:7,DWT:8,TTW:100,TR0:1,TR1:2,JFL:3,JFS:4,JFB:4096,JFW:5,JRE:6";
         let (tally, stats) = (StatsTally::default(), Stats::read(text));
         let counts = stats.counts(&tally);

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_booked() {
+    fn gtm_timing_lines_are_added_to_the_counts() {
         let mut counts = WorkerCounts::default();
         let line =
             |times: &[u64]| times.iter().fold("t".to_owned(), |l, t| l + &format!("{t:016}"));

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_sockets_are_named() {
+    fn server_and_socket_addresses_are_parsed_and_displayed() {
         let shown = |text: &str| address(text).to_string();
         let full = "postgres://me@db.example:5433/bench";
         assert_eq!(shown(full), full);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_told() {
+    fn invalid_server_addresses_are_rejected() {
         for text in [
             "postgres:/x",
             "postgres://me@h:port/x",

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_told_by_kind_in_one_line() {
+    fn server_errors_map_to_error_kinds_in_one_line() {
         let fault = |code: &str| {
             let body = format!("SFEHLER\0VERROR\0C{code}\0Mone\ntwo\0Dmore\0\0");
             let said = Said::read(body.as_bytes());

@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lengths_that_cannot_be_are_strange_before_they_are_waited_for() {
+    fn impossible_message_lengths_are_rejected_without_waiting() {
         let head = |length: u32| [&[b'D'][..], &length.to_be_bytes()].concat();
         for length in [0, 3, MOST_BYTES + 1, 2 << 30, u32::MAX, (-1i32) as u32] {
             assert_eq!(Message::first(&head(length)), Err(Strange), "{length}");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_as_long_as_its_fields() {
+    fn row_with_wrong_field_lengths_is_rejected() {
         let row = |count: u16, rest: &[u8]| [&count.to_be_bytes()[..], rest].concat();
         let two = row(2, b"\0\0\0\x02ab\xff\xff\xff\xff");
         assert_eq!(fields(&two), Some(vec![Some("ab"), None]));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn hashing_is_bounded() {
+    fn scram_iteration_count_is_bounded() {
         let challenge = |count: &str| format!("r=nonce,s=c2FsdA==,i={count}");
         assert!(is_bearable(challenge("4096").as_bytes()));
         for count in ["2147483647", "1000001", "0", "-1", "99999999999999999999", ""] {
@@ -149,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_read_within_its_bounds(
+        fn arbitrary_messages_are_parsed_within_bounds(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
             if let Ok(Some(message)) = Message::first(&bytes) {

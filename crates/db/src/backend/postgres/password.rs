@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_fits_is_taken() {
+    fn first_matching_pgpass_line_is_used() {
         let file = file(
             "# h:5433:x\\:y:me:no\nother:*:*:*:no\nh:5433:x\\:y:me:a\\:b\\\\c:d\n*:*:*:*:last\n",
             0o600,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_do_not_help_are_told() {
+    fn unusable_password_files_are_reported() {
         let open = file("*:*:*:*:secret\n", 0o644);
         let other = file("other:*:*:*:secret\n", 0o600);
         let folder = tempfile::tempdir().unwrap();

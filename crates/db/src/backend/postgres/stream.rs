@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_slept_for_once() {
+    fn waiting_for_a_reply_sleeps_only_once() {
         const ANSWERS: u64 = 50;
         let (socket, mut server) = UnixStream::pair().unwrap();
         let mut stream = Stream::Unix(Polled::new(socket));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_waits_as_long_as_it_is_told() {
+    fn read_honors_its_timeout() {
         let (socket, mut server) = UnixStream::pair().unwrap();
         let mut stream = Stream::Unix(Polled::new(socket));
         let blocked = |read: Result<usize>| read.unwrap_err().kind() == ErrorKind::WouldBlock;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_woken_when_lines_are_hung_up() {
+    fn shutdown_wakes_blocked_readers() {
         let (socket, _server) = UnixStream::pair().unwrap();
         let mut stream = Stream::Unix(Polled::new(socket));
         let lines = Lines::default();

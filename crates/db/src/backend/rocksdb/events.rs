@@ -135,7 +135,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn rounds_are_put_together_from_lines_as_they_come() {
+    fn update_rounds_are_assembled_from_event_log_lines() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = File::create(dir.path().join("LOG")).unwrap();
         let old = r#"EVENT_LOG_v1 {"time_micros": 5, "job": 1, "event": "compaction_finished"}"#;

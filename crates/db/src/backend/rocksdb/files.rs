@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_that_rocksdb_gives_are_ours() {
+    fn only_rocksdb_file_names_are_recognized() {
         for name in [
             "000012.sst",
             "000007.log",

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_that_the_row_names() {
+    fn rocksdb_defaults_match_the_settings_table() {
         let plain = settings("").unwrap();
         let all: Vec<String> =
             SETTINGS.iter().map(|s| format!("{}={}", s.key, s.default)).collect();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_rocksdb_settings_are_rejected() {
         for query in [
             "synchronous=maybe",
             "direct=1",

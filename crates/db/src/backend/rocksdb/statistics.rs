@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_and_distributions_are_not() {
+    fn rocksdb_counters_are_parsed_and_histograms_skipped() {
         let text = "rocksdb.number.keys.written COUNT : 5100\n\
             rocksdb.write.self COUNT : 60\nrocksdb.write.other COUNT : 40\n\
             rocksdb.wal.bytes COUNT : 615000\n\

@@ -121,7 +121,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn only_what_this_backend_makes_is_named_so() {
+    fn only_file_names_of_the_sqlite_backend_are_recognized() {
         for name in
             ["filler.db", "filler.db-journal", "global1.db", "global12.db-wal", "global3.db-shm"]
         {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purge_takes_no_foreign_file_of_the_right_name() {
+    fn purge_keeps_foreign_files_with_matching_names() {
         let dir = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", dir.path().display()).parse().unwrap();
         let directory = Directory::of(&url, "sqlite");

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_inside_is_waited_for_and_nobody_follows() {
+    fn closing_the_gate_waits_for_holders_and_blocks_new_entries() {
         let gate = Gate::default();
         let pass = gate.enter();
         assert!(gate.close(Duration::from_millis(1)).is_none(), "one is inside");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_read() {
+    fn sqlite_settings_are_parsed() {
         let plain = settings("").unwrap();
         assert_eq!((plain.page_bytes(), plain.synchronous), (8192, Synchronous::Full));
         assert_eq!((plain.checkpoint, plain.cache_bytes), (Duration::from_secs(1), 64 << 20));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_with_what_can() {
+    fn invalid_sqlite_settings_are_rejected_with_valid_values() {
         for (text, right) in [
             ("page_size=2k", "4k, 8k"),
             ("page_size=10000", "4k, 8k"),

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_that_is_being_written_is_waited_for() {
+    fn reader_retries_while_the_wal_index_header_is_written() {
         let dir = tempfile::tempdir().unwrap();
         let database = dir.path().join("db");
         let head = |frames: u32| {

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn each_magic_number_is_known() {
+    fn each_magic_number_is_recognized() {
         let md = 0xa92b_4efcu32.to_le_bytes();
         let uber = 0x00ba_b10cu64.to_le_bytes();
         let mut mbr = [0u8; 66];
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_read_as_words() {
+    fn signature_contents_are_described_in_text() {
         assert!(Contents::default().to_string().contains("does not mean it is empty"));
         let contents = Contents {
             whole: vec![Signature::Gpt],
@@ -278,7 +278,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_image_makes_the_checks_panic(
+        fn signature_detection_never_panics(
             size in 0usize..200_000,
             at in 0usize..200_000,
             bytes in proptest::collection::vec(any::<u8>(), 0..600),

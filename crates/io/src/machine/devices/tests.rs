@@ -61,7 +61,7 @@ impl Fake {
 }
 
 #[test]
-fn volumes_over_raid_over_partitions_reach_the_disks() {
+fn lvm_on_raid_on_partitions_resolves_to_disks() {
     let fake = Fake::new();
     for (disk, part, n) in [("sda", "sda2", 0), ("sdb", "sdb2", 16)] {
         fake.disk(disk, Some(&format!("8:{n}")));
@@ -81,7 +81,7 @@ fn volumes_over_raid_over_partitions_reach_the_disks() {
 }
 
 #[test]
-fn two_volumes_on_one_disk_share_the_leaf() {
+fn two_volumes_on_one_disk_share_one_leaf_device() {
     let fake = Fake::new();
     fake.disk("sda", Some("8:0"));
     for n in 0..2 {
@@ -98,7 +98,7 @@ fn two_volumes_on_one_disk_share_the_leaf() {
 }
 
 #[test]
-fn multipath_nvme_is_counted_on_its_hidden_paths() {
+fn multipath_nvme_resolves_to_hidden_path_devices() {
     let fake = Fake::new();
     fake.disk("nvme0n1", Some("259:0"));
     fake.disk("nvme0n11", Some("259:1"));
@@ -112,14 +112,14 @@ fn multipath_nvme_is_counted_on_its_hidden_paths() {
 }
 
 #[test]
-fn plain_nvme_is_its_own_leaf() {
+fn single_path_nvme_is_its_own_leaf_device() {
     let fake = Fake::new();
     fake.disk("nvme1n1", Some("259:0"));
     assert_eq!(fake.tree(259, 0).leaves(), ["nvme1n1"]);
 }
 
 #[test]
-fn a_device_without_counters_says_so() {
+fn device_with_iostats_off_is_not_counted() {
     let fake = Fake::new();
     fake.disk("sda", Some("8:0"));
     fake.write("sys/devices/sda/queue/iostats", "0\n");
@@ -128,20 +128,20 @@ fn a_device_without_counters_says_so() {
 }
 
 #[test]
-fn names_with_a_slash_are_those_of_diskstats() {
+fn sysfs_names_with_slash_match_diskstats() {
     let fake = Fake::new();
     fake.disk("cciss!c0d0", Some("104:0"));
     assert_eq!(fake.tree(104, 0).leaves(), ["cciss/c0d0"]);
 }
 
 #[test]
-fn an_unknown_number_names_sysfs() {
+fn unknown_device_number_error_mentions_sysfs() {
     let error = DeviceTree::of_device(&Fake::new().roots(), 8, 1).unwrap_err().to_string();
     assert!(error.contains("8:1") && error.contains("sysfs"), "{error}");
 }
 
 #[test]
-fn a_circle_ends() {
+fn cycle_in_device_tree_terminates() {
     let fake = Fake::new();
     fake.disk("dm-0", Some("252:0"));
     fake.disk("dm-1", Some("252:1"));
@@ -153,7 +153,7 @@ fn a_circle_ends() {
 }
 
 #[test]
-fn a_loop_device_lies_on_what_its_file_lies_on() {
+fn loop_device_resolves_to_disk_of_backing_file() {
     let fake = Fake::new();
     let image = fake.dir.path().join("image");
     fs::write(&image, "x").unwrap();
@@ -161,7 +161,7 @@ fn a_loop_device_lies_on_what_its_file_lies_on() {
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     if major == 0 {
         eprintln!(
-            "SKIPPED a_loop_device_lies_on_what_its_file_lies_on: temporary files lie on no block device"
+            "SKIPPED loop_device_resolves_to_disk_of_backing_file: temporary files lie on no block device"
         );
         assert_ne!(std::env::var("IOGAUGE_REQUIRE_ALL").as_deref(), Ok("1"));
         return;
@@ -182,7 +182,7 @@ fn mount(file_system: &str, source: &str) -> Mount {
 }
 
 #[test]
-fn btrfs_lies_on_all_its_members() {
+fn btrfs_mount_resolves_to_all_member_devices() {
     let fake = Fake::new();
     fake.disk("sda", Some("8:0"));
     fake.disk("sdb", Some("8:16"));
@@ -195,7 +195,7 @@ fn btrfs_lies_on_all_its_members() {
 }
 
 #[test]
-fn mount_sources_that_are_no_devices_lead_nowhere() {
+fn non_device_mount_sources_yield_no_devices() {
     let fake = Fake::new();
     fake.disk("sda", Some("8:0"));
     fake.disk("sdb", Some("8:16"));
@@ -209,20 +209,20 @@ fn mount_sources_that_are_no_devices_lead_nowhere() {
 }
 
 #[test]
-fn proc_and_character_devices_have_no_devices() {
+fn proc_files_and_character_devices_have_no_disks() {
     for path in ["/proc/self/stat", "/dev/null"] {
         assert!(DeviceTree::under(Path::new(path)).unwrap().is_empty(), "{path}");
     }
 }
 
 #[test]
-fn a_missing_path_is_named() {
+fn missing_path_is_reported_in_error() {
     let error = DeviceTree::under(Path::new("/nowhere/file")).unwrap_err().to_string();
     assert!(error.contains("/nowhere/file"), "{error}");
 }
 
 #[test]
-fn the_disks_of_a_machine_are_those_in_use() {
+fn machine_disks_exclude_unused_devices() {
     let fake = Fake::new();
     for (name, number, sectors, read_only) in [
         ("sda", "8:0", 2048, 0),
@@ -249,7 +249,7 @@ fn the_disks_of_a_machine_are_those_in_use() {
 }
 
 #[test]
-fn devices_are_named_by_kernel_name_or_node() {
+fn devices_are_selected_by_kernel_name_or_node() {
     let fake = Fake::new();
     fake.disk("sda", Some("8:0"));
     fake.disk("cciss!c0d0", Some("104:0"));

@@ -192,7 +192,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn processes_are_known_by_where_they_work() {
+    fn fio_processes_are_found_by_working_directory() {
         let directory = FioDirectory::make().unwrap();
         let mut inside =
             Command::new("sleep").arg("60").current_dir(directory.path()).spawn().unwrap();
@@ -212,7 +212,7 @@ mod tests {
         assert!(!path.exists());
     }
     #[test]
-    fn only_directories_that_are_provably_left_are_swept() {
+    fn only_provably_abandoned_directories_are_removed() {
         let base = tempfile::tempdir().unwrap();
         let make = |number: u32| {
             let path = base.path().join(format!("{PREFIX}{number:016x}"));

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_the_ramp_are_not_shown_as_measured() {
+    fn bytes_of_ramp_time_are_not_reported_as_measured() {
         let mut empty = EmptyIos::default();
         let mut ramp = document(0, 5000);
         ramp[0].read.as_mut().unwrap().lat = None;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_ended_leaves_what_was_before() {
+    fn results_before_end_of_file_are_kept() {
         let mut seen = EmptyIos::default();
         for (ios, blocks, wanted) in [
             (500, 490, (500, 0)),
@@ -226,7 +226,7 @@ mod tests {
 
     /// As in most job files.
     #[test]
-    fn bins_may_be_those_of_clat_alone() {
+    fn empty_ios_are_detected_with_clat_bins_only() {
         let mut seen = EmptyIos::default();
         for (ios, blocks) in [(900, 900), (1900, 1000), (2500, 1000)] {
             let mut told = document(ios, blocks);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_empty_ios_has_no_figures() {
+    fn run_with_only_empty_ios_has_no_results() {
         let mut seen = EmptyIos::default();
         let first = seen.see(document(40, 0));
         assert_eq!(shown(&first), (40, 0), "few may be outstanding");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_let_pass() {
+    fn valid_results_are_passed_unchanged() {
         let mut seen = EmptyIos::default();
         for (ios, blocks) in [(934, 0), (10_000, 9_995), (10, 10), (20, 12), (20_000, 19_992)] {
             seen.see(document(ios, blocks));

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_have_the_users_names() {
+    fn fio_messages_use_original_job_names() {
         let names = ["my job".to_owned(), "b".to_owned()];
         let said = "j1: you need to specify size=, job <j0> too; j2 jj0 read";
         let shown = in_user_names(&names, said);

@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_told_from_what_stands_between() {
+    fn json_documents_are_separated_from_other_output() {
         let job = |ios: u64| {
             format!(
                 "{{\n  \"fio version\" : \"fio-3.33\",\n  \"jobs\" : [\n    {{\n      \"jobname\" : \

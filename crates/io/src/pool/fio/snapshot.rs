@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_what_lies_between_two_documents() {
+    fn window_is_difference_of_two_snapshots() {
         let first = snapshot(&[1000, 9000], 100);
         let second = snapshot(&[1000, 9000, 3000, 3000, 3000], 350);
         let window = second.since(&first);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_anew_is_noticed() {
+    fn counter_reset_between_snapshots_is_detected() {
         let ramp = snapshot(&[], 900);
         let first = snapshot(&[5000], 100);
         assert!(!ramp.counts() && first.counts());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_kept_apart_and_failures_count() {
+    fn snapshot_separates_jobs_and_counts_failed_ios() {
         let failed = FioResult { failed_ios: 3, error: 5, ..reads(&[4000], 100) };
         let snapshot = Snapshot::of(&[reads(&[1000, 2000], 100), failed]);
         let window = snapshot.whole();
@@ -292,7 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn windows_add_up_to_the_whole(
+        fn windows_sum_to_total(
             latencies in prop::collection::vec(1u64..1 << 30, 1..300),
             cuts in prop::collection::vec(0usize..300, 0..5),
         ) {

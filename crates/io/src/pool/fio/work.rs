@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_iodepth_or_threads() {
+    fn queue_depth_becomes_iodepth_or_numjobs() {
         let uring = step(Load::default()).job_file(20, Span::Open, &Handed::default()).unwrap();
         // fio's io_uring engine would round 20 up to 32.
         assert!(uring.contains("\niodepth=16\nnumjobs=1\n"), "{uring}");
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn depth_is_shared_out_whole(queue_depth in 1u32..5000, numjobs in 1u32..64) {
+        fn queue_depth_is_fully_distributed_among_jobs(queue_depth in 1u32..5000, numjobs in 1u32..64) {
             let load = Load { numjobs, engine: EngineKind::Libaio, ..Load::default() };
             let jobs = jobs(&Step::single(load, 0, 1), queue_depth);
             prop_assert_eq!(jobs.iter().map(|job| job.load.queue_depth()).sum::<u32>(), queue_depth);

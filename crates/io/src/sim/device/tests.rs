@@ -26,7 +26,7 @@ fn closed_loop(spec: &str, queue_depth: u32, until_ns: u64, make: fn(u32) -> Req
 }
 
 #[test]
-fn constant_service_keeps_its_closed_form() {
+fn constant_service_time_matches_closed_form() {
     // X(N) = min(N, c)/s.
     for (queue_depth, wanted) in [(1, 10_000), (4, 40_000), (8, 80_000), (100, 80_000)] {
         let spec = "channels=8,service=100us,dist=const";
@@ -36,27 +36,27 @@ fn constant_service_keeps_its_closed_form() {
 }
 
 #[test]
-fn exponential_service_saturates_at_the_closed_form() {
+fn exponential_service_time_saturates_at_closed_form() {
     let count = closed_loop("channels=8,service=100us", 64, 10_000_000_000, read).len();
     assert!((count as f64 / 800_000.0 - 1.0).abs() < 0.005, "{count}");
 }
 
 #[test]
-fn lognormal_service_keeps_its_mean() {
+fn lognormal_service_time_has_requested_mean() {
     let spec = "channels=1,service=100us,dist=lognormal:1";
     let count = closed_loop(spec, 1, 20_000_000_000, read).len();
     assert!((count as f64 / 200_000.0 - 1.0).abs() < 0.02, "{count}");
 }
 
 #[test]
-fn a_bus_bounds_the_bandwidth() {
+fn simulated_bus_limits_bandwidth() {
     let spec = "channels=64,service=10us,dist=const,bus=40960000";
     let count = closed_loop(spec, 64, 1_000_000_000, read).len();
     assert!((9_990..=10_000).contains(&count), "{count}");
 }
 
 #[test]
-fn a_cap_spends_its_credits_first() {
+fn iops_cap_allows_burst_until_credits_are_spent() {
     let spec = "channels=64,service=100us,dist=const,iops_cap=1000,burst=5000";
     let times = closed_loop(spec, 32, 3_000_000_000, read);
     let early = times.iter().filter(|t| **t < 16_000_000).count();
@@ -66,7 +66,7 @@ fn a_cap_spends_its_credits_first() {
 }
 
 #[test]
-fn a_full_cache_writes_at_destage_speed() {
+fn full_write_cache_is_limited_by_destage_rate() {
     let spec = "channels=8,cache=4m,cache_service=20us,destage=4096000,service=1ms";
     let times = closed_loop(spec, 8, 3_000_000_000, |slot| write(slot, 4096));
     assert!(times.iter().filter(|t| **t < 10_000_000).count() >= 1000);
@@ -75,7 +75,7 @@ fn a_full_cache_writes_at_destage_speed() {
 }
 
 #[test]
-fn stalls_stop_service() {
+fn gc_stalls_pause_service() {
     let spec = "channels=1,service=100us,dist=const,gc=every:100ms,stall:20ms";
     let times = closed_loop(spec, 1, 1_000_000_000, read);
     assert_eq!(times.len(), 8_000);
@@ -83,7 +83,7 @@ fn stalls_stop_service() {
 }
 
 #[test]
-fn service_fades_with_time() {
+fn service_slows_down_over_time() {
     let spec = "channels=1,service=100us,dist=const,fade=10%";
     let times = closed_loop(spec, 1, 11_000_000_000, read);
     let in_second = |second: u64| times.iter().filter(|t| **t / 1_000_000_000 == second).count();
@@ -93,7 +93,7 @@ fn service_fades_with_time() {
 }
 
 #[test]
-fn near_blocks_come_first_where_seeking_costs() {
+fn seek_time_makes_nearest_block_first_scheduling() {
     let spec = "channels=1,service=1ms,dist=const,seek=10ms,size=64g";
     let deep = closed_loop(spec, 32, 10_000_000_000, |slot| read(slot * 37 % 61)).len();
     let shallow = closed_loop(spec, 1, 10_000_000_000, |_| read(30)).len();
@@ -102,7 +102,7 @@ fn near_blocks_come_first_where_seeking_costs() {
 }
 
 #[test]
-fn a_round_trip_adds_to_latency_only() {
+fn network_round_trip_adds_latency_but_not_load() {
     let spec = "channels=1,service=100us,dist=const,rtt=900us";
     assert_eq!(closed_loop(spec, 1, 1_000_000_000, read).len(), 1_000);
     let deep = closed_loop(spec, 100, 1_000_000_000, read).len();
@@ -110,7 +110,7 @@ fn a_round_trip_adds_to_latency_only() {
 }
 
 #[test]
-fn faults_come_as_asked() {
+fn requested_faults_are_simulated() {
     let mut device = Device::new("eio=100".parse().unwrap());
     device.submit(read(3));
     let at = device.next_completion(u64::MAX).unwrap();
@@ -129,14 +129,14 @@ fn faults_come_as_asked() {
 }
 
 #[test]
-fn seeds_reproduce() {
+fn same_seed_reproduces_simulated_device() {
     let run = |seed| closed_loop(&format!("seed={seed}"), 16, 100_000_000, read);
     assert_eq!(run(5), run(5));
     assert_ne!(run(5), run(6));
 }
 
 #[test]
-fn a_fresh_device_settles_as_it_is_written() {
+fn fresh_device_reaches_steady_state_through_writes() {
     // 1024 writes while fresh, 512 during the transition, then settled.
     let spec = "channels=1,dist=const,fresh=4m,fresh_service=10us,write_service=50us";
     let times = closed_loop(spec, 1, 1_000_000_000, |slot| write(slot, 4096));
@@ -151,7 +151,7 @@ fn a_fresh_device_settles_as_it_is_written() {
 }
 
 #[test]
-fn a_fresh_device_empties_its_cache_faster() {
+fn fresh_device_destages_its_cache_faster() {
     let spec = "cache=4k,destage=4096000,fresh=4m,fresh_service=25us,write_service=100us";
     let times = closed_loop(spec, 8, 3_000_000_000, |slot| write(slot, 4096));
     // A settled device takes 1000 writes per second, a fresh one four times as many.
@@ -162,7 +162,7 @@ fn a_fresh_device_empties_its_cache_faster() {
 }
 
 #[test]
-fn service_wanders_around_its_mean() {
+fn wandering_service_time_oscillates_around_its_mean() {
     let spec = "channels=1,service=100us,dist=const,wander=50%:10s";
     let times = closed_loop(spec, 1, 30_000_000_000, read);
     let between = |from: u64, to: u64| {
@@ -179,13 +179,13 @@ fn service_wanders_around_its_mean() {
 }
 
 #[test]
-fn the_shortest_service_of_a_device_that_wanders_takes_time() {
+fn wandering_service_time_never_reaches_zero() {
     let spec = "channels=1,service=1ns,dist=const,wander=99%:4us";
     assert!(closed_loop(spec, 1, 4_000, read).len() <= 4_000);
 }
 
 #[test]
-fn what_is_outstanding_completes_unheard() {
+fn outstanding_ios_are_completed_and_discarded() {
     for spec in ["channels=2,service=100us,dist=const", "hdd", "iops_cap=100,bus=1MB/s"] {
         let mut device = Device::new(spec.parse().unwrap());
         (0..40).for_each(|slot| assert!(device.submit(read(slot))));

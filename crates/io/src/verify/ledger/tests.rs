@@ -18,7 +18,7 @@ fn ledger(loads: &[Load]) -> Result<Ledger, LedgerError> {
 }
 
 #[test]
-fn more_blocks_than_memory_are_refused_before_it_is_taken() {
+fn oversized_ledger_is_rejected_before_allocation() {
     let load = load(Pattern::RandWrite, 0, 1 << 52);
     let parts = [(0, Extent { base_bytes: 0, size_bytes: 1 << 52 })];
     let error = Ledger::new(&[Writer { load: &load, parts: &parts }]).unwrap_err();
@@ -33,7 +33,7 @@ fn territory() -> Arc<Territory> {
 }
 
 #[test]
-fn units_have_places() {
+fn units_map_to_offsets_and_back() {
     let territory = territory();
     assert_eq!((territory.units, territory.base_bytes), (16, (1 << 20) + 8192));
     assert_eq!(territory.units_of((1 << 20) + 8192 + 4096, 8192), 1..3);
@@ -41,7 +41,7 @@ fn units_have_places() {
 }
 
 #[test]
-fn a_write_alone_is_known_exactly() {
+fn non_overlapping_write_is_known_exactly() {
     let territory = territory();
     assert_eq!(territory.known(3), Known::Untouched);
     assert_eq!(territory.begin(3), 1);
@@ -65,7 +65,7 @@ fn a_write_alone_is_known_exactly() {
 }
 
 #[test]
-fn writes_of_a_round_have_its_number() {
+fn writes_carry_their_round_number() {
     let mut load = load(Pattern::RandWrite, 8192, 65536);
     load.verify.as_mut().unwrap().round = Some(VerifyRound { run: 77, number: 5 });
     let other = ledger(std::slice::from_ref(&load)).unwrap();
@@ -83,7 +83,7 @@ fn writes_of_a_round_have_its_number() {
 }
 
 #[test]
-fn clusters_without_end_are_not_judged() {
+fn endlessly_overlapping_writes_are_not_verified() {
     let mut entry = UnitEntry(0).begin();
     for _ in 0..70_000 {
         entry = entry.begin().end(true);
@@ -105,7 +105,7 @@ fn clusters_without_end_are_not_judged() {
 }
 
 #[test]
-fn jobs_share_what_they_both_write() {
+fn jobs_with_overlapping_ranges_share_a_ledger() {
     let one = load(Pattern::Write, 0, 65536);
     let other = load(Pattern::RandWrite, 32768, 65536);
     let both = ledger(&[one.clone(), other.clone()]).unwrap();
@@ -120,7 +120,7 @@ fn jobs_share_what_they_both_write() {
 }
 
 #[test]
-fn jobs_that_spoil_each_others_data_are_refused() {
+fn jobs_that_overwrite_each_others_data_are_rejected() {
     let one = load(Pattern::Write, 0, 65536);
     let plain = Load { verify: None, ..one.clone() };
     assert_eq!(ledger(&[one.clone(), plain]).unwrap_err(), LedgerError::Overwritten);
@@ -139,7 +139,7 @@ fn jobs_that_spoil_each_others_data_are_refused() {
 
 /// Writers and readers run on their own threads, over memory that acts as a correct device.
 #[test]
-fn reads_beside_writes_raise_no_false_alarm() {
+fn concurrent_reads_and_writes_raise_no_false_alarm() {
     use std::sync::atomic::{AtomicBool, AtomicU32};
     let territory = territory();
     let content: Vec<AtomicU32> = (0..4).map(|_| AtomicU32::new(0)).collect();
@@ -215,7 +215,7 @@ proptest! {
     /// Whatever a correct device does with writes in progress, its content is never judged wrong. If no other write was
     /// in progress with the last one, only the last one is right.
     #[test]
-    fn no_false_alarm_and_no_lost_write_missed(events in events()) {
+    fn lost_writes_are_detected_without_false_alarms(events in events()) {
         let territory = territory();
         let mut content = 0u32;
         // In progress: sequence number, landed.

@@ -16,7 +16,7 @@ fn arrivals(schedule: &Arc<Schedule>, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn mean_rates_are_exact() {
+fn mean_arrival_rates_are_exact() {
     for rate in [7.0, 1e3, 1e6, 3e6] {
         let times = arrivals(&schedule(Linear, 9, rate), 1_000_000);
         let got = 999_999.0 * 1e9 / (times[999_999] - times[0]) as f64;
@@ -80,7 +80,7 @@ fn poisson_gaps_are_exponential_and_independent() {
 }
 
 #[test]
-fn seeds_reproduce_and_differ() {
+fn arrival_schedule_depends_only_on_seed() {
     for process in [Linear, Poisson] {
         let of = |seed| arrivals(&schedule(process, seed, 5e4), 1000);
         assert_eq!(of(3), of(3));
@@ -89,7 +89,7 @@ fn seeds_reproduce_and_differ() {
 }
 
 #[test]
-fn workers_share_the_arrivals_out_without_losing_one() {
+fn workers_share_arrivals_without_loss() {
     let shared = schedule(Poisson, 1, 1e6);
     let alone = arrivals(&schedule(Poisson, 1, 1e6), 40_000);
     let mut taken: Vec<u64> = std::thread::scope(|scope| {
@@ -101,7 +101,7 @@ fn workers_share_the_arrivals_out_without_losing_one() {
 }
 
 #[test]
-fn each_idle_worker_reserves_an_arrival_of_its_own() {
+fn each_idle_worker_reserves_a_different_arrival() {
     let shared = schedule(Poisson, 1, 1000.0);
     let mut order = arrivals(&schedule(Poisson, 1, 1000.0), 3);
     let (mut a, mut b) = (Pacer::new(shared.clone()), Pacer::new(shared.clone()));
@@ -120,7 +120,7 @@ fn each_idle_worker_reserves_an_arrival_of_its_own() {
 }
 
 #[test]
-fn what_was_due_is_counted_whoever_took_it() {
+fn due_arrivals_are_counted_across_all_workers() {
     for process in [Linear, Poisson] {
         let schedule = schedule(process, 2, 1e4);
         let (start, until_ns) = (schedule.position(), BASE_NS + 100_000_000);
@@ -139,7 +139,7 @@ fn what_was_due_is_counted_whoever_took_it() {
 }
 
 #[test]
-fn the_backlog_is_what_is_due() {
+fn backlog_counts_due_arrivals() {
     let schedule = schedule(Poisson, 2, 1e4);
     let first = schedule.time_ns(schedule.position());
     assert_eq!((schedule.backlog(first - 1), schedule.backlog(first)), (0, 1));
@@ -153,7 +153,7 @@ fn the_backlog_is_what_is_due() {
 }
 
 #[test]
-fn no_rate_means_no_arrivals_and_a_closed_loop_always_has_one() {
+fn zero_rate_has_no_arrivals_and_closed_loop_is_always_due() {
     let schedule = schedule(Linear, 9, 0.0);
     let mut pacer = Pacer::new(schedule.clone());
     assert_eq!((pacer.due_ns(), pacer.reserve(), pacer.take_due(u64::MAX - 1)), (None, None, None));

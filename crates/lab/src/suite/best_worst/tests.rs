@@ -42,7 +42,7 @@ fn rounds_wanted(suite: &dyn Suite, rates: impl Fn(usize) -> f64) -> Vec<SuiteSt
 }
 
 #[test]
-fn rounds_end_when_five_of_them_agree() {
+fn rounds_end_when_five_consecutive_are_steady() {
     let suite = suite(&[]);
     assert_eq!(rounds_wanted(suite.as_ref(), |_| 1000.0).len(), 5);
     let falling = |round: usize| if round < 4 { 5000.0 / (round + 1) as f64 } else { 1000.0 };
@@ -62,7 +62,7 @@ fn rounds_end_when_five_of_them_agree() {
 }
 
 #[test]
-fn a_round_cut_short_is_none() {
+fn interrupted_round_is_not_counted() {
     let suite = suite(&[]);
     let mut done: Vec<SuiteStepResult> = (1..=4).map(|number| round(number, 1000.0)).collect();
     done.push(SuiteStepResult { interrupted: true, ..round(5, 1000.0) });
@@ -70,7 +70,7 @@ fn a_round_cut_short_is_none() {
 }
 
 #[test]
-fn both_ends_stand_in_one_sentence() {
+fn verdict_states_best_and_worst_in_one_sentence() {
     let suite = suite(&[("users", "8"), ("cache", "64m")]);
     let slow = Some((10_000.0, 800_000));
     let steps = [
@@ -110,7 +110,7 @@ fn both_ends_stand_in_one_sentence() {
 }
 
 #[test]
-fn small_targets_are_told_by_what_is_known_of_the_cache() {
+fn small_target_caveat_depends_on_known_cache_size() {
     let caveat = |typed: &[(&str, &str)], size_bytes| {
         let place = site(SiteKind::Devices, &[size_bytes, 100 * GIB]);
         let (_, caveats) = suite(typed).conclude(&place, &[]);
@@ -123,7 +123,7 @@ fn small_targets_are_told_by_what_is_known_of_the_cache() {
 }
 
 #[test]
-fn nothing_is_written_where_nothing_may_be() {
+fn read_only_suite_plans_no_writes() {
     let place = site(SiteKind::Devices, &[GIB]);
     let reading = suite(&[("read-only", ""), ("limit", "mean<=1ms,write:p99<=2ms")]);
     assert!(!reading.needs().writes);
@@ -144,7 +144,7 @@ fn nothing_is_written_where_nothing_may_be() {
 }
 
 #[test]
-fn what_is_hot_fits_into_the_cache_and_the_target() {
+fn hot_region_fits_in_cache_and_target() {
     let hot = |cache: Option<u64>, part_bytes| {
         let suite = BestWorst {
             block_bytes: 4096,
@@ -167,7 +167,7 @@ fn what_is_hot_fits_into_the_cache_and_the_target() {
 }
 
 #[test]
-fn rounds_may_drift_and_caches_may_answer() {
+fn expected_drift_and_cache_caveats_are_suppressed() {
     let suite = suite(&[]);
     let place = site(SiteKind::Devices, &[GIB]);
     let filter = suite.caveat_filter(&place, &[]);
@@ -181,7 +181,7 @@ fn rounds_may_drift_and_caches_may_answer() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn best_worst_rejects_impossible_options_with_hint() {
     assert!(refused(&[("rounds", "4")]).contains("takes five rounds"));
     assert!(refused(&[("budget", "1ms")]).contains("hint: use 1s or more"));
     let small = suite(&[]).plan(&site(SiteKind::Devices, &[4 << 20])).unwrap_err().to_string();

@@ -39,7 +39,7 @@ fn climbed(suite: &dyn Suite, steps: &[SuiteStepResult]) -> (usize, Conclusion) 
 }
 
 #[test]
-fn it_ends_where_iops_stop_to_grow() {
+fn ladder_ends_when_iops_stop_growing() {
     let suite = ladder(&[]).unwrap();
     let steps = [
         step(1, 10_000.0, 100_000),
@@ -69,7 +69,7 @@ fn it_ends_where_iops_stop_to_grow() {
 }
 
 #[test]
-fn it_ends_where_a_limit_breaks() {
+fn ladder_ends_when_a_limit_is_broken() {
     let suite = ladder(&[("limit", "mean<=10ms,p99<=150us"), ("growth", "0")]).unwrap();
     let steps = [
         step(1, 10_000.0, 100_000),
@@ -97,7 +97,7 @@ fn it_ends_where_a_limit_breaks() {
 }
 
 #[test]
-fn it_ends_at_its_top_or_is_left() {
+fn ladder_ends_at_top_rung_or_on_interruption() {
     let suite = ladder(&[("users", "4,1")]).unwrap();
     let steps = [step(1, 10_000.0, 100_000), step(4, 40_000.0, 100_000)];
     let (_, conclusion) = climbed(suite.as_ref(), &steps);
@@ -110,7 +110,7 @@ fn it_ends_at_its_top_or_is_left() {
 }
 
 #[test]
-fn what_is_within_the_noise_is_growth() {
+fn growth_within_noise_does_not_end_the_ladder() {
     let own = made_up::own("ladder", &[("users", "1,2")]).unwrap();
     let ladder = Ladder { own, limits: vec![Limit::default()], growth: 0.5 };
     let rung = |users, mean: f64, half: f64| {
@@ -123,7 +123,7 @@ fn what_is_within_the_noise_is_growth() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn ladder_rejects_impossible_options_with_reason() {
     assert!(refused(&[("users", "8")]).contains("one rung is no ladder"));
     assert!(refused(&[("limit", "write:mean<=1ms")]).contains("bounds writes"));
     assert!(refused(&[("rwmixread", "70")]).contains("mixes nothing"));

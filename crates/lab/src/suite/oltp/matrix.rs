@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_matrix_is_the_one_of_the_scripts() {
+    fn default_matrix_matches_the_original_scripts() {
         assert_eq!(
             keys(Test::ReadRand, &[], &[]),
             ["readrand 8k 1 user", "readrand 8k 8 users", "readrand 8k 16 users"]
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_replaces_what_is_usual() {
+    fn given_sizes_and_users_override_the_default_matrix() {
         assert_eq!(keys(Test::ReadRand, &[4096], &[2]), ["readrand 4k 2 users"]);
         let read = keys(Test::Read, &[4096, 65_536], &[]);
         assert_eq!(read[..3], ["read 4k 1 user", "read 64k 1 user", "read 64k 8 users"]);

@@ -26,7 +26,7 @@ fn jobs(step: &SuiteStep) -> Vec<Load> {
 }
 
 #[test]
-fn each_user_is_a_stream_of_single_ios() {
+fn each_user_is_a_job_with_queue_depth_1() {
     let plan = steps(&[], &site(SiteKind::Files, &[1 << 30]));
     assert_eq!(plan.len(), 27);
     for step in &plan {
@@ -43,7 +43,7 @@ fn each_user_is_a_stream_of_single_ios() {
 }
 
 #[test]
-fn reading_tests_need_no_leave_to_write() {
+fn read_only_tests_require_no_write_permission() {
     let needs = |typed| suite(typed).unwrap().needs();
     assert!(!needs(&[("tests", "readrand,read")]).writes);
     assert!(needs(&[("tests", "read,write")]).writes && needs(&[]).writes);
@@ -68,7 +68,7 @@ fn places(load: &Load, parts: &[Extent], user: u32, ios: u32) -> Vec<(u32, u64)>
 }
 
 #[test]
-fn users_of_sequential_tests_keep_to_stretches_of_their_own() {
+fn sequential_users_access_disjoint_extents() {
     let sizes = [70 * MIB + 512, 65 * MIB];
     let extent = |size_bytes: &u64| Extent { base_bytes: MIB, size_bytes: *size_bytes };
     let extents: Vec<Extent> = sizes.iter().map(extent).collect();
@@ -89,7 +89,7 @@ fn users_of_sequential_tests_keep_to_stretches_of_their_own() {
 }
 
 #[test]
-fn files_of_users_are_one_row_of_as_many_users() {
+fn file_per_user_jobs_are_summed_into_one_row() {
     let site = site(SiteKind::Files, &[MIB; 64]);
     let plan = steps(&[("file-per-user", ""), ("tests", "readrand,read")], &site);
     let of_16 = plan.iter().find(|step| step.place.key == "readrand 8k 16 users").unwrap();
@@ -102,7 +102,7 @@ fn files_of_users_are_one_row_of_as_many_users() {
 }
 
 #[test]
-fn devices_are_written_to_their_last_block() {
+fn init_writes_devices_to_the_last_block() {
     let site = site(SiteKind::Devices, &[3 * MIB + 1024, 2 * MIB]);
     let plan = steps(&[("init", ""), ("tests", "read"), ("users", "1")], &site);
     let init = &plan[0];
@@ -118,7 +118,7 @@ fn devices_are_written_to_their_last_block() {
 }
 
 #[test]
-fn what_the_target_cannot_take_is_left_out_and_told() {
+fn unsupported_block_sizes_are_skipped_and_reported() {
     let site = Site { block_bytes: 4096, ..site(SiteKind::Files, &[1 << 30]) };
     let oltp = suite(&[("tests", "write")]).unwrap();
     let plan = oltp.plan(&site).unwrap();
@@ -132,7 +132,7 @@ fn what_the_target_cannot_take_is_left_out_and_told() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn oltp_rejects_meaningless_options() {
     let (sim, files) = (site(SiteKind::Simulated, &[64 * MIB]), site(SiteKind::Files, &[64 * MIB]));
     let two = site(SiteKind::Devices, &[48 * MIB, 48 * MIB]);
     for (typed, site, word) in [

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_of_the_fewest_users_that_reach_it() {
+    fn peak_is_reported_at_fewest_users_reaching_it() {
         let points = curve(Test::ReadRand, 8);
         let told = sentences(&points);
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn one_figure_makes_a_verdict_of_one_sentence() {
+    fn single_point_yields_a_one_sentence_verdict() {
         for (test, first) in [
             (Test::ReadRand, "Random reads of 8 KiB reach 10,000 IOPS with 1 user, at a mean of"),
             (Test::Read, "One user reads in sequence at 81.9 MB/s, 8 KiB at a time."),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_and_redo_writes_tell_one_user_and_the_most() {
+    fn scan_and_redo_verdicts_state_one_user_and_maximum() {
         let scan = [(1, 8192), (1, 1 << 20), (16, 1 << 20), (64, 1 << 20)]
             .map(|(users, bytes)| point(Test::Read, users, 8, bytes));
         assert_eq!(

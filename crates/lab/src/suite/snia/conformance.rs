@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purged_whole_device_conforms() {
+    fn purged_whole_device_conforms_to_pts() {
         let text = reasons(settings(), &site());
         assert_eq!(text, "The run conforms to SNIA PTS 2.0.2, as far as iogauge can tell.");
         // A size that covers the whole target changes nothing.
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lack_is_named() {
+    fn each_conformance_violation_is_reported() {
         let part = Site { whole_devices: false, ..site() };
         let sized = Settings { size_bytes: Some(1 << 30), ..settings() };
         let cases = [

@@ -60,7 +60,7 @@ fn tables(conclusion: &Conclusion) -> Vec<&Table> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn rounds_end_with_the_first_steady_window(
+    fn rounds_end_after_first_steady_window(
         reads in prop::collection::vec(900u32..1150, 25),
         writes in prop::collection::vec(900u32..1150, 25),
     ) {
@@ -82,7 +82,7 @@ proptest! {
 }
 
 #[test]
-fn a_run_after_the_specification_conforms() {
+fn run_following_the_specification_conforms() {
     for name in ["iops", "throughput", "latency"] {
         let (suite, site) = (suite(name, &[("purged", "")]), site());
         let done = run(suite.as_ref(), &site, |_| 5000.0);
@@ -99,7 +99,7 @@ fn a_run_after_the_specification_conforms() {
 }
 
 #[test]
-fn a_table_has_each_mix_and_size_once() {
+fn table_contains_each_mix_and_block_size_once() {
     let (suite, site) = (suite("iops", &[]), site());
     let done =
         run(
@@ -118,7 +118,7 @@ fn a_table_has_each_mix_and_size_once() {
 }
 
 #[test]
-fn sizes_that_a_device_does_not_take_are_left_out() {
+fn unsupported_block_sizes_are_left_out() {
     let site = Site { block_bytes: 4096, ..site() };
     for (name, elements) in [("iops", 49), ("latency", 6)] {
         let suite = suite(name, &[("purged", "")]);
@@ -140,7 +140,7 @@ fn sizes_that_a_device_does_not_take_are_left_out() {
 }
 
 #[test]
-fn what_never_settles_takes_all_rounds() {
+fn unsteady_test_runs_all_rounds() {
     let (suite, site) = (suite("throughput", &[("purged", "")]), site());
     let done = run(suite.as_ref(), &site, |step| match step.place.round {
         Some(round) if round % 2 == 0 => 1000.0,
@@ -158,7 +158,7 @@ fn what_never_settles_takes_all_rounds() {
 }
 
 #[test]
-fn a_run_that_was_cut_short_says_so() {
+fn truncated_run_reports_early_end() {
     let (suite, site) = (suite("throughput", &[("purged", "")]), site());
     let mut done = run(suite.as_ref(), &site, |_| 1000.0);
     done.truncate(1 + 2 * 4 + 1);
@@ -177,7 +177,7 @@ fn a_run_that_was_cut_short_says_so() {
 }
 
 #[test]
-fn no_two_steps_go_the_same_way() {
+fn every_step_has_a_distinct_random_seed() {
     for name in ["iops", "latency", "saturation"] {
         let plan = suite(name, &[]).plan(&site()).unwrap();
         let seeds =
@@ -191,7 +191,7 @@ fn no_two_steps_go_the_same_way() {
 }
 
 #[test]
-fn saturation_ends_when_four_times_the_capacity_is_written() {
+fn saturation_ends_after_writing_four_times_capacity() {
     let (suite, site) = (suite("saturation", &[("purged", "")]), site());
     // 24 576 000 writes a minute write 1 TiB in 10.9 rounds, and four times as much in 43.7.
     let quick = |round: u32| if round <= 12 { 409_600.0 } else { 102_400.0 };

@@ -58,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn all_series_have_to_be_steady_in_the_same_rounds() {
+    fn all_series_must_be_steady_in_the_same_window() {
         let early = vec![100.0; 9];
         let late = vec![300.0, 200.0, 140.0, 110.0, 102.0, 100.0, 99.0, 101.0, 100.0];
         let window = |first, last, steady| Some(Window { first, last, steady });
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_runs_through_the_mean() {
+    fn fitted_line_passes_through_the_mean() {
         let values = [90.0, 95.0, 100.0, 105.0, 110.0];
         let window = Window::of(&[values.to_vec()]).unwrap();
         let check = window.check(&values).unwrap();
@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_rounds_do_not_move_a_steady_window(
+        fn additional_rounds_do_not_move_a_steady_window(
             values in prop::collection::vec(80.0f64..120.0, 5..25),
             more in prop::collection::vec(1.0f64..1e6, 0..9),
         ) {

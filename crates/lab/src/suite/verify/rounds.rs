@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_called_right() {
+    fn intact_blocks_are_reported_as_verified() {
         let whole: Vec<_> = [1, 2]
             .into_iter()
             .flat_map(|round| [step(Stage::Write(round), 0), step(Stage::Read(round), 0)])
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_blocks_are_named_with_the_step_that_found_them() {
+    fn corrupt_blocks_are_reported_with_detecting_step() {
         let steps = [step(Stage::Write(1), 0), step(Stage::Read(1), 20)];
         let Conclusion { verdict, tables, findings } = conclusion(&steps);
         let first = "20 of 1,000 blocks are not as written, found when round 1 was read back.";
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_after_an_interruption_is_told() {
+    fn check_after_interruption_is_reported() {
         let check = Stage::Check { number: 1, round: 1 };
         assert!(Stage::is_check(&check.key()) && !Stage::is_check(&Stage::Read(1).key()));
         let right = [step(Stage::Write(1), 0), step(Stage::Read(1), 0), step(check, 0)];

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_as_in_arithmetic() {
+    fn operators_follow_arithmetic_precedence() {
         for (text, wanted) in [
             ("7", 7.0),
             ("1+2*3", 7.0),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_ends() {
+    fn deeply_nested_expressions_are_rejected() {
         assert_eq!(value(&"(".repeat(100_000)), None);
         assert_eq!(value(&"-".repeat(100_000)), None);
         assert_eq!(value(&"1^".repeat(100_000)), None);

@@ -77,7 +77,7 @@ fn value(row: &LoadOption) -> &'static str {
 }
 
 #[test]
-fn every_name_has_one_row_in_words() {
+fn every_option_name_is_unique_and_documented() {
     let names = || ROWS.iter().flat_map(|row| row.aliases.iter().chain([&row.name]));
     let mut sorted: Vec<&str> = names().copied().collect();
     sorted.sort_unstable();
@@ -103,7 +103,7 @@ fn every_name_has_one_row_in_words() {
 }
 
 #[test]
-fn what_is_set_is_shown_and_reads_back() {
+fn set_options_are_printed_and_parse_back() {
     for row in ROWS {
         let mut fio = Typed::fio();
         fio.set(row, Some(value(row)), None).unwrap_or_else(|e| panic!("{}: {e}", row.name));
@@ -134,7 +134,7 @@ fn what_is_set_is_shown_and_reads_back() {
 }
 
 #[test]
-fn defaults_are_those_of_a_load() {
+fn option_defaults_match_load_defaults() {
     let typed = Typed::iogauge();
     let load = typed.load(typed.plain.engine, &[]).unwrap();
     assert_eq!(load, Load::default());
@@ -164,7 +164,7 @@ fn typed_on(base: &Typed, words: &str) -> Result<Typed, LoadError> {
 use crate::load::LoadError;
 
 #[test]
-fn options_that_do_not_go_together_are_named() {
+fn conflicting_options_are_reported() {
     for (words, reason) in [
         ("rate=1m rate_iops=5", "rate: cannot be used with rate_iops"),
         ("bs=4k bssplit=4k/100", "bssplit: cannot be used with bs"),
@@ -188,7 +188,7 @@ fn options_that_do_not_go_together_are_named() {
 }
 
 #[test]
-fn shares_are_of_the_parts() {
+fn percentages_refer_to_the_size_of_each_file() {
     let typed = typed("size=50% offset=10% io_size=50% loops=2 bs=4k").unwrap();
     let load = typed.load(typed.plain.engine, &[1 << 20, 1 << 20]).unwrap();
     assert_eq!((load.size_bytes, load.offset_bytes), (Some(512 << 10), 106_496));
@@ -200,7 +200,7 @@ fn shares_are_of_the_parts() {
 }
 
 #[test]
-fn rates_are_of_both_directions_or_of_each() {
+fn rate_applies_to_both_directions_or_to_each() {
     let load = |words| {
         let typed = typed(words).unwrap();
         typed.load(typed.plain.engine, &[]).unwrap()
@@ -214,7 +214,7 @@ fn rates_are_of_both_directions_or_of_each() {
 }
 
 #[test]
-fn mistyped_names_are_guessed() {
+fn misspelled_option_names_get_a_suggestion() {
     let names = || ROWS.iter().map(|row| row.name);
     assert_eq!(nearest("iodpeth", names()), Some("iodepth"));
     assert_eq!(nearest("zzzzzzzz", names()), None);

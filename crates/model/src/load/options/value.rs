@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_fios_suffixes() {
+    fn numbers_accept_fio_suffixes() {
         for (text, old, iec) in [
             ("4096", 4096, 4096),
             ("4096b", 4096, 4096),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units_of_their_own() {
+    fn durations_accept_time_units() {
         for (text, ns) in [
             ("30", 30_000_000_000),
             ("10ms", 10_000_000),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_bytes_or_shares() {
+    fn spans_are_bytes_or_percentages() {
         assert_eq!(value("1g").span(), Ok(Span::Bytes(1 << 30)));
         assert_eq!(value("20%").span(), Ok(Span::Percent(20)));
         assert!(value("120%").span().is_err());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_keep_what_is_left_out() {
+    fn omitted_direction_values_stay_unset() {
         let split = |text| {
             let [read, write] = value(text).directions().unwrap();
             (read.and_then(|v: Value<'_>| v.text), write.and_then(|v| v.text))
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_stand_alone() {
+    fn flag_without_value_is_true() {
         let alone = Value { text: None, dialect: OLD };
         assert_eq!(alone.switch(), Ok(true));
         assert_eq!(value("0").switch(), Ok(false));

@@ -230,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn percentiles_come_from_completion_latency_first() {
+    fn percentiles_prefer_completion_latency() {
         let with = |value| FioLatency { percentiles: vec![(95.0, value)], ..FioLatency::default() };
         let mut direction = FioDirection { lat: Some(with(2)), ..FioDirection::default() };
         assert_eq!(direction.percentile_ns(95.0), Some(2));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_that_cannot_be_are_no_histogram() {
+    fn invalid_fio_bins_yield_no_histogram() {
         let bins = |bins: Vec<(u64, u64)>| FioLatency { bins, ..FioLatency::default() };
         assert_eq!(bins(vec![]).histogram(), None);
         assert_eq!(bins(vec![(0, u64::MAX), (0, 1)]).histogram(), None);
@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bins_come_back_as_fio_has_them(values in prop::collection::vec(1u64..1 << 34, 1..200)) {
+        fn fio_bins_round_trip_through_a_histogram(values in prop::collection::vec(1u64..1 << 34, 1..200)) {
             let mut expected = vec![0; crate::histogram::FIO_BUCKETS];
             values.iter().for_each(|v| expected[fio_bucket_of(*v)] += 1);
             let latency = FioLatency {

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_a_step() {
+    fn fio_result_converts_to_step_figures() {
         let step = result().to_step();
         assert_eq!(step.label, "a: randread 8 KiB depth 8 (1×8)");
         assert_eq!((step.queue_depth, step.queue_depth_achieved, step.seconds), (8, 8.0, 2.0));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_keeps_what_fio_reported() {
+    fn step_retains_the_original_fio_result() {
         let step = result().to_step();
         let stored = serde_json::to_string(&step).unwrap();
         let read: StepResult = serde_json::from_str(&stored).unwrap();

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_told_by_the_end_of_its_name() {
+    fn short_run_id_is_its_shortest_unique_suffix() {
         let all = ["20261121-101530-x7k2", "20261121-101531-x7k2", "20261121-101530-9b3c", "one"];
         let short = all.map(|id| short_id(id, &all.into()));
         assert_eq!(short, ["101530-x7k2", "101531-x7k2", "9b3c", "one"]);

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_as_large_as_the_database_within_bounds() {
+    fn test_file_size_matches_the_database_within_bounds() {
         let gib = 1 << 30;
         assert_eq!(size_for(8 * gib, 1000 * gib), 8 * gib);
         assert_eq!(size_for(8 * gib, 10 * gib), gib);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bounds_commits_bounds_writes() {
+    fn commit_limits_become_device_write_limits() {
         let of = |texts: &[&str]| -> Vec<String> {
             let typed: Vec<Limit> = texts.iter().map(|text| text.parse().unwrap()).collect();
             limits(&typed).iter().map(ToString::to_string).collect()

@@ -115,9 +115,11 @@ fn goes(db: &Gtm) {
 
 /// GT.M writes the parts of transactions that never committed next to the journal, and keeps existing files there.
 #[test]
-fn what_recoveries_leave_goes() {
+fn files_left_by_recovery_are_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(db) = gtm("what_recoveries_leave_goes", dir.path(), "cache=16M") else { return };
+    let Some(db) = gtm("files_left_by_recovery_are_removed", dir.path(), "cache=16M") else {
+        return;
+    };
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
     std::fs::write(db.directory.join("mumps.broken"), "of one that was cut short").unwrap();
     run_and_kill(&db, &["RanWorker", "RanKeeper"]);
@@ -132,9 +134,12 @@ fn what_recoveries_leave_goes() {
 }
 
 #[test]
-fn killed_workers_lose_nothing() {
+fn killing_workers_loses_no_acknowledged_data() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(db) = gtm("killed_workers_lose_nothing", dir.path(), "cache=16M") else { return };
+    let Some(db) = gtm("killing_workers_loses_no_acknowledged_data", dir.path(), "cache=16M")
+    else {
+        return;
+    };
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
     run_and_kill(&db, &["RanWorker"]);
     check(&db);
@@ -142,9 +147,9 @@ fn killed_workers_lose_nothing() {
 }
 
 #[test]
-fn a_database_all_of_whose_processes_are_killed_loses_nothing() {
+fn killing_all_processes_loses_no_acknowledged_data() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "a_database_all_of_whose_processes_are_killed_loses_nothing";
+    let name = "killing_all_processes_loses_no_acknowledged_data";
     let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
     run_and_kill(&db, &["RanWorker", "RanKeeper"]);
@@ -164,9 +169,11 @@ fn forget_memory(db: &Gtm) {
 }
 
 #[test]
-fn a_machine_that_stops_loses_nothing() {
+fn simulated_machine_crash_loses_no_acknowledged_data() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(db) = gtm("a_machine_that_stops_loses_nothing", dir.path(), "cache=16M") else {
+    let Some(db) =
+        gtm("simulated_machine_crash_loses_no_acknowledged_data", dir.path(), "cache=16M")
+    else {
         return;
     };
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
@@ -179,9 +186,9 @@ fn a_machine_that_stops_loses_nothing() {
 }
 
 #[test]
-fn a_database_that_a_crash_left_can_be_purged() {
+fn database_can_be_purged_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "a_database_that_a_crash_left_can_be_purged";
+    let name = "database_can_be_purged_after_a_crash";
     let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
     run_and_kill(&db, &["RanWorker", "RanKeeper"]);
@@ -234,8 +241,8 @@ fn workers_end_when_iogauge_is_killed() {
 }
 
 #[test]
-fn processes_that_are_stopped_do_not_hold_up_a_run() {
-    let name = "processes_that_are_stopped_do_not_hold_up_a_run";
+fn stopped_gtm_processes_do_not_block_a_run() {
+    let name = "stopped_gtm_processes_do_not_block_a_run";
     let dir = tempfile::tempdir().unwrap();
     let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
     set_up(&db, 2 << 20, 1, 100);
@@ -274,7 +281,7 @@ fn processes_that_are_stopped_do_not_hold_up_a_run() {
 }
 
 #[test]
-fn lines_that_never_end_are_none() {
+fn unterminated_or_invalid_gtm_output_lines_are_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     for said in ["yes | tr -d '\\n'", "printf '\\377\\n'; cat", "printf '\\377'; cat"] {
@@ -290,7 +297,7 @@ fn lines_that_never_end_are_none() {
 }
 
 #[test]
-fn paths_that_gtm_cannot_take_are_refused() {
+fn paths_unsupported_by_gtm_are_refused() {
     for name in ["a\"b", "a'b", "a\nb", "a\u{7}b", "a$b", "a,b"] {
         let url = format!("gtm:/tmp/{name}").parse().unwrap();
         let error = super::super::open(&url).unwrap_err();

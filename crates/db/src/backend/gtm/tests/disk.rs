@@ -9,8 +9,8 @@ use iogauge_test_support::{Mount, names, or_skip};
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_setup_that_does_not_fit_leaves_nothing() {
-    let name = "a_setup_that_does_not_fit_leaves_nothing";
+fn gtm_setup_on_a_full_disk_leaves_no_files() {
+    let name = "gtm_setup_on_a_full_disk_leaves_no_files";
     let disk = or_skip!(name, Mount::tmpfs(64 << 20));
     let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     let made = progressing(|progress| db.setup(100 << 20, progress));
@@ -19,8 +19,8 @@ fn a_setup_that_does_not_fit_leaves_nothing() {
 }
 
 #[test]
-fn a_global_that_does_not_fit_leaves_the_others() {
-    let name = "a_global_that_does_not_fit_leaves_the_others";
+fn gtm_global_too_large_for_the_disk_keeps_existing_globals() {
+    let name = "gtm_global_too_large_for_the_disk_keeps_existing_globals";
     let disk = or_skip!(name, Mount::tmpfs(120 << 20));
     let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     set_up(&db, 16 << 20, 1, 1_000);
@@ -35,8 +35,8 @@ fn a_global_that_does_not_fit_leaves_the_others() {
 }
 
 #[test]
-fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
-    let name = "a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing";
+fn gtm_journal_filling_the_disk_ends_the_run_without_loss() {
+    let name = "gtm_journal_filling_the_disk_ends_the_run_without_loss";
     let disk = or_skip!(name, Mount::tmpfs(90 << 20));
     let Some(db) = gtm(name, &disk.point, "cache=8M") else { return };
     set_up(&db, 16 << 20, 1, 10_000);
@@ -62,9 +62,9 @@ fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
 }
 
 #[test]
-fn a_load_that_was_killed_is_removed_by_whoever_comes_next() {
+fn next_command_removes_a_killed_gtm_load() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "a_load_that_was_killed_is_removed_by_whoever_comes_next";
+    let name = "next_command_removes_a_killed_gtm_load";
     let Some(db) = gtm(name, dir.path(), "cache=1M") else { return };
     set_up(&db, 2 << 20, 1, 100);
     let large = Global { number: 2, subscripts: 5_000, value_bytes: 100 };
@@ -87,8 +87,8 @@ fn a_load_that_was_killed_is_removed_by_whoever_comes_next() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_is_told() {
-    let name = "a_directory_that_cannot_be_written_is_told";
+fn gtm_read_only_directory_is_reported() {
+    let name = "gtm_read_only_directory_is_reported";
     let disk = or_skip!(name, Mount::tmpfs(64 << 20));
     let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     set_up(&db, 2 << 20, 1, 100);

@@ -34,9 +34,9 @@ fn compare(gtm: &crate::backend::gtm::Gtm, plan: &WorkerPlan) {
 }
 
 #[test]
-fn m_draws_and_writes_what_rust_does() {
+fn m_routines_match_the_rust_implementation() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(gtm) = gtm("m_draws_and_writes_what_rust_does", dir.path(), "") else { return };
+    let Some(gtm) = gtm("m_routines_match_the_rust_implementation", dir.path(), "") else { return };
     std::fs::create_dir_all(gtm.directory.path()).unwrap();
     files::write_routines(&gtm.tools, &gtm.directory.there().unwrap()).unwrap();
     let plans = [
@@ -87,9 +87,9 @@ fn flushes(activity: &dyn Activity, plan: WorkerPlan) -> (u64, u64) {
 }
 
 #[test]
-fn a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not() {
+fn only_durable_gtm_commits_wait_for_the_journal() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not";
+    let name = "only_durable_gtm_commits_wait_for_the_journal";
     let Some(durable) = gtm(name, dir.path(), "cache=16M") else { return };
     set_up(&durable, 2 << 20, 1, 1_000);
     assert_eq!(durable.about().unwrap().may_lose, None);
@@ -110,9 +110,9 @@ fn a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not() {
 
 /// Otherwise a process that leaves would write them, which takes an unknown time.
 #[test]
-fn dirty_blocks_wait_for_the_drain() {
+fn dirty_blocks_are_kept_until_the_drain() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "dirty_blocks_wait_for_the_drain";
+    let name = "dirty_blocks_are_kept_until_the_drain";
     let Some(db) = gtm(name, dir.path(), "cache=64M&durable=batch") else { return };
     set_up(&db, 2 << 20, 1, 100_000);
     let activity = db.begin(&RUN).unwrap();
@@ -130,9 +130,9 @@ fn dirty_blocks_wait_for_the_drain() {
 }
 
 #[test]
-fn an_order_ends_by_its_number_or_by_its_time() {
+fn work_order_ends_by_count_or_time() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "an_order_ends_by_its_number_or_by_its_time";
+    let name = "work_order_ends_by_count_or_time";
     let Some(db) = gtm(name, dir.path(), "cache=16M&durable=batch") else { return };
     set_up(&db, 2 << 20, 1, 1_000);
     let activity = db.begin(&RUN).unwrap();
@@ -149,9 +149,9 @@ fn an_order_ends_by_its_number_or_by_its_time() {
 }
 
 #[test]
-fn earlier_journals_go() {
+fn old_gtm_journals_are_deleted() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(db) = gtm("earlier_journals_go", dir.path(), "cache=16M") else { return };
+    let Some(db) = gtm("old_gtm_journals_are_deleted", dir.path(), "cache=16M") else { return };
     set_up(&db, 2 << 20, 1, 100);
     for _ in 0..4 {
         drop(db.begin(&RUN).unwrap());
@@ -176,9 +176,9 @@ fn earlier_journals_go() {
 }
 
 #[test]
-fn transactions_that_are_too_long_are_told() {
+fn overlong_gtm_transactions_are_reported() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "transactions_that_are_too_long_are_told";
+    let name = "overlong_gtm_transactions_are_reported";
     let Some(db) = gtm(name, dir.path(), "cache=512K") else { return };
     set_up(&db, 2 << 20, 1, 100_000);
     let activity = db.begin(&RUN).unwrap();
