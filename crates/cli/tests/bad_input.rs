@@ -98,7 +98,7 @@ fn invalid_option_values_are_rejected() {
             ("run . --bsrange=4k-8k --bs=4k", USAGE, &["--bsrange", "--bs"]),
             ("run . --bsrange=4k-8k --bs_unaligned", USAGE, &["bs_unaligned", "--direct=0"]),
             ("run . --blockalign=100", USAGE, &["blockalign", "512"]),
-            ("run . --fsync=8 --fdatasync=8", USAGE, &["fdatasync", "no fsync"]),
+            ("run . --fsync=8 --fdatasync=8", USAGE, &["fdatasync", "with fsync"]),
             ("run . --thinktime=1ms --thinktime_blocks=0", USAGE, &["thinktime_blocks", "1 or"]),
             ("run . --thinktime_blocks=4", USAGE, &["--thinktime=1ms"]),
             ("run . --thinktime=1x", USAGE, &["1x", "10ms"]),
