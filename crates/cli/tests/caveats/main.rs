@@ -110,7 +110,7 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
     (
         CaveatCode::ClientStarved,
         include_str!("../../../lab/tests/search/starvation.rs"),
-        "client_starved",
+        "starved_client_windows_are_excluded_with_a_caveat",
     ),
     // Steal time cannot be provoked from inside a machine. The test reads it from a simulated /proc.
     (CaveatCode::StealTime, include_str!("../../../lab/tests/caveats.rs"), "steal_time"),
