@@ -186,11 +186,15 @@ const HINT: &str = "; hint: ";
 
 /// Formats a message for people: the fact in one line and the hint, if there is one, in the next.
 pub fn message(kind: &str, text: &str) -> String {
-    let text = line(text);
-    let (fact, hint) =
-        text.rsplit_once(HINT).map_or((&*text, None), |(fact, hint)| (fact, Some(hint)));
-    let fact = format!("{kind}: {}", with_short_names(fact));
-    hint.map_or(fact.clone(), |hint| format!("{fact}\nhint: {}", with_short_names(hint)))
+    // A fact may end with what is wrong and name no reason: `unlink: hint: use --rm`.
+    let text = line(text).replace(": hint: ", " is not valid; hint: ");
+    let mut parts = text.split(HINT);
+    let fact = format!("{kind}: {}", with_short_names(parts.next().unwrap_or_default()));
+    let hints: Vec<&str> = parts.collect();
+    match hints.as_slice() {
+        [] => fact,
+        hints => format!("{fact}\nhint: {}", with_short_names(&hints.join(", or "))),
+    }
 }
 
 /// Formats text as one line for people: hides passwords and escapes unprintable characters.

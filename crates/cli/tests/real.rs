@@ -90,7 +90,7 @@ fn buffered_run_raises_the_page_cache_caveat() {
 #[test]
 fn every_engine_runs_every_direction() {
     let place = Place::new();
-    if !direct_io("every_engine", &place.work()) {
+    if !direct_io("every_engine_runs_every_direction", &place.work()) {
         return;
     }
     for engine in ["io_uring", "libaio", "psync", "mmap", "null"] {
@@ -100,7 +100,7 @@ fn every_engine_runs_every_direction() {
             let line = ["run", ".", "--size=16m", "--ramp-time=0", "--number-ios=64"];
             let done = place.run(&[&line[..], &[&option, rw, "--iodepth=4", "--json"]].concat());
             if done.code == Some(2) && done.stderr.contains("cannot be used here") {
-                skip("every_engine", done.stderr.trim());
+                skip("every_engine_runs_every_direction", done.stderr.trim());
                 break;
             }
             let document = done.ends(0).json();

@@ -88,7 +88,7 @@ pub enum TargetError {
 /// Returns a hint with the largest `--size` that fits.
 pub(crate) fn fits(fits_bytes: u64) -> String {
     if fits_bytes == 0 {
-        "nothing fits: hint: use another directory, or less on this disk".to_owned()
+        "nothing fits; hint: use another directory, or less on this disk".to_owned()
     } else {
         format!("hint: use --size={}m or less", fits_bytes >> 20)
     }

@@ -9,7 +9,7 @@ use crate::job_source::{Here, named};
 use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
 use iogauge_lab::Region;
 use iogauge_lab::suite::{FileLoad, Needs, Own, SuiteError, SuiteOptions, content_word};
-use iogauge_model::load::options::{self, LoadOption, ROWS, Typed};
+use iogauge_model::load::options::{self, LoadOption, ROWS, Span, Typed};
 use iogauge_model::load::{EngineKind, LoadError};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteHead};
@@ -176,8 +176,9 @@ impl<'a> Reader<'a> {
             let word = (row, Some(option.value.as_str()));
             let typed = Typed::iogauge().with([word].into_iter());
             let typed = typed.map_err(|error| wrong(in_words(option, &error)))?;
-            if typed.has_shares() {
-                let reason = "a share takes a target of a known size; hint: use bytes";
+            let is_share = |span: Span| matches!(span, Span::Percent(_));
+            if typed.has_shares() || typed.io_size.is_some_and(is_share) {
+                let reason = "a percentage is not possible in a suite file; hint: use bytes";
                 return Err(wrong(format!("{}: {reason}", option.name)));
             }
             words.push(word);
