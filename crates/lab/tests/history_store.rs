@@ -244,7 +244,7 @@ fn foreign_files_are_rejected_and_left_unchanged() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     for content in [b"short".to_vec(), vec![b'x'; 5000]] {
         fs::write(&path, content).unwrap();
-        assert!(message_of_opening(&path).contains("no SQLite database"));
+        assert!(message_of_opening(&path).contains("not an SQLite database"));
     }
     for (application, tables) in
         [(77, ""), (0, "CREATE TABLE theirs (x)"), (77, "CREATE TABLE t (x)")]

@@ -263,7 +263,7 @@ pub enum LimitError {
     #[error("the bound of limit \"{0}\" has no unit; hint: use 10ms or 250us")]
     Unit(String),
     /// The bound is not a duration above zero.
-    #[error("the bound of limit \"{0}\" is no time above zero; hint: use 10ms or 250us")]
+    #[error("the bound of limit \"{0}\" is not a time above 0; hint: use 10ms or 250us")]
     Bound(String),
     /// The workload issues no I/O in the bounded direction.
     #[error(
@@ -391,10 +391,10 @@ mod tests {
             (":p99<=1ms", "\":\" is not a direction"),
             ("read:foo<=5", "\"foo\" is not"),
             ("mean<=10", "has no unit"),
-            ("mean<=", "is no time above zero"),
-            ("mean<=0ms", "is no time above zero"),
-            ("mean<=-5ms", "is no time above zero"),
-            ("mean<=5 parsec", "is no time above zero"),
+            ("mean<=", "is not a time above 0"),
+            ("mean<=0ms", "is not a time above 0"),
+            ("mean<=-5ms", "is not a time above 0"),
+            ("mean<=5 parsec", "is not a time above 0"),
         ] {
             let message = text.parse::<Limit>().unwrap_err().to_string();
             assert!(message.contains(what) && message.contains("hint: "), "{message}");

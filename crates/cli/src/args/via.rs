@@ -25,7 +25,7 @@ impl FromStr for ViaArg {
             None if text == "fio" => Ok(Self::default()),
             Some(("fio", path)) if !path.is_empty() => Ok(Self { binary: PathBuf::from(path) }),
             _ => Err(format!(
-                "\"{text}\" is no program that I/O goes through; hint: use fio, or fio=BINARY"
+                "\"{text}\" is not a program that can do the I/O; hint: use fio, or fio=BINARY"
             )),
         }
     }

@@ -40,13 +40,13 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
     if args.load.has("iodepth") {
         return refuse(
-            "find chooses the depth itself: --iodepth belongs to run; --max-depth bounds it",
+            "find chooses the queue depth; hint: use --max-depth to bound it, or iogauge run",
         );
     }
     let of_run =
         ["rate_iops", "rate", "number_ios", "io_size", "thinktime", "startdelay", "verify"];
     if let Some(option) = of_run.iter().find(|option| args.load.has(option)) {
-        return refuse(&format!("find works until it has its answer: --{option} belongs to run"));
+        return refuse(&format!("find ends when it has its answer; --{option} belongs to run"));
     }
     if args.load.has("rate_process") && !args.open_loop {
         return refuse("--rate_process spaces arrivals, which find has with --open-loop only");

@@ -76,7 +76,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
 /// # Errors
 /// `--history none`, or a file that cannot be opened.
 pub(super) fn open(path: &HistoryPath) -> anyhow::Result<History> {
-    let none = || Usage("--history none keeps no runs; name a file".to_owned());
+    let none = || Usage("--history none keeps no runs; hint: use --history FILE".to_owned());
     Ok(History::open_kept(path)?.ok_or_else(none)?)
 }
 

@@ -93,7 +93,7 @@ pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
         || args.ramp_time.is_some()
         || !args.jobs.is_empty();
     if beside {
-        let text = "a job file says itself what runs; hint: put its options in its [global] \
+        let text = "options of the workload belong in the job file; hint: put them in its [global] \
                     instead of on the command line";
         return Err(Usage(text.to_owned()).into());
     }

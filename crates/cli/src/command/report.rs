@@ -22,7 +22,7 @@ const PNG_SCALE: f64 = 2.0;
 /// There is no such run, a run has nothing to draw, or a file cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.html.is_none() && args.svg.is_none() && args.png.is_none() {
-        let text = "a report needs a place; hint: use --html FILE, --svg DIR or --png DIR";
+        let text = "a report needs an output; hint: use --html FILE, --svg DIR or --png DIR";
         return Err(Usage(text.to_owned()).into());
     }
     let history = history::open_existing(&args.history)?;

@@ -137,7 +137,7 @@ pub fn find(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     if !args.load.is_empty() {
-        let text = "a job file says itself what runs; hint: put its options in the file \
+        let text = "options of the workload belong in the job file; hint: put them in the file \
                     instead of on the command line";
         return Err(Usage(text.to_owned()).into());
     }

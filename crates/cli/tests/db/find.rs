@@ -131,9 +131,17 @@ fn unattainable_limits_are_reported() {
         typed(&guided.json()).search.limits.iter().map(ToString::to_string).collect();
     assert_eq!(limits, ["mean <= 2 ms", "sync:mean <= 2 ms", "max <= 5 ms", "sync:max <= 5 ms"]);
     let wrong = db.run("find", &["--mode=write", "--limit=read:p99<=1ms"]);
-    assert_one_line(wrong, 2, &["\"read:p99 <= 1 ms\" bounds what mode write does not do"]);
+    assert_one_line(
+        wrong,
+        2,
+        &["\"read:p99 <= 1 ms\" bounds operations that mode write does not have"],
+    );
     let wrong = db.run("find", &["--mode=read", "--limit=commit:p99<=1ms"]);
-    assert_one_line(wrong, 2, &["\"commit:p99 <= 1 ms\" bounds what mode read does not do"]);
+    assert_one_line(
+        wrong,
+        2,
+        &["\"commit:p99 <= 1 ms\" bounds operations that mode read does not have"],
+    );
 }
 
 /// The more processes wait for the same device, the longer reads take, so some number of processes breaks the limit.

@@ -241,7 +241,7 @@ impl SimSpec {
         let count = || parse_count(value).map_err(|e| fail(e.to_string()));
         let bandwidth = || parse_bytes_per_sec(value).map_err(|e| fail(e.to_string()));
         let above_zero = |number: u64| {
-            if number > 0 { Ok(number) } else { Err(fail("has to be above 0".to_owned())) }
+            if number > 0 { Ok(number) } else { Err(fail("must be above 0".to_owned())) }
         };
         match key {
             "channels" => {

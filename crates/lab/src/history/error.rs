@@ -40,7 +40,7 @@ pub enum HistoryError {
          that wrote it or a later one, or another --history FILE", .path.display()
     )]
     NewerSchema { path: PathBuf, found: i32, known: i32 },
-    #[error("{} is no SQLite database, so no history; hint: use another --history FILE", .path.display())]
+    #[error("{} is not an SQLite database, and so not a history; hint: use another --history FILE", .path.display())]
     NotADatabase { path: PathBuf },
     #[error("{} is another application's database, not a history of iogauge; hint: use another \
     --history FILE", .path.display())]

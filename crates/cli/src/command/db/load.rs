@@ -68,8 +68,10 @@ pub fn limits(
         };
         if missing && is_typed {
             let limit = limit.database_words();
-            let text =
-                format!("limit \"{limit}\" bounds what mode {} does not do", load.mode.word());
+            let text = format!(
+                "limit \"{limit}\" bounds operations that mode {} does not have",
+                load.mode.word()
+            );
             return Err(Usage(text).into());
         }
         if missing {

@@ -56,7 +56,7 @@ impl Settings {
             url.settings.get(key).map_or(preset, String::as_str)
         };
         let wrong = |key: &str, right: &str| {
-            DbError::Usage(format!("{key}={} cannot be; hint: use {right}", get(key)))
+            DbError::Usage(format!("{key}={} is not possible; hint: use {right}", get(key)))
         };
         let choice = |key: &str, yes: &str, no: &str| match get(key) {
             word if word == yes => Ok(true),

@@ -127,7 +127,7 @@ fn default(key: &str) -> &'static str {
 }
 
 fn wrong(key: &str, value: &str, right: &str) -> DbError {
-    DbError::Usage(format!("setting {key}={value} cannot be; hint: use {right}"))
+    DbError::Usage(format!("setting {key}={value} is not possible; hint: use {right}"))
 }
 
 fn compression_type(name: &str) -> Option<DBCompressionType> {

@@ -85,7 +85,7 @@ impl Settings {
         let text = |key: &str| url.settings.get(key).map(String::as_str);
         let wrong = |key: &str, right: &str| {
             let value = text(key).unwrap_or_default();
-            DbError::Usage(format!("sqlite: {key}={value} cannot be; hint: use {right}"))
+            DbError::Usage(format!("sqlite: {key}={value} is not possible; hint: use {right}"))
         };
         let size = |key: &str, default: u64, right: &str| match text(key) {
             Some(text) => parse_size_bytes(text).map_err(|_| wrong(key, right)),
