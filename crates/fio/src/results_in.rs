@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         }
         self.text.finish(&mut |found| self.output.take_text(found));
         if !self.output.found {
-            let reason = "it contains no result of fio; hint: use its text or JSON output";
+            let reason = "no result of fio found; hint: use its text or JSON output";
             self.output.take(Reading::Problem(Problem::new(self.file, 1, reason)));
         }
         self.output.sum_up(self.file, self.number);
