@@ -388,7 +388,7 @@ fn search_sets_the_queue_depth_of_a_job_file() {
     let text = place.run(&["history", "show"]).ends(0).stdout;
     assert!(text.contains("posixaio"), "{text}");
     let beside = place.run(&[&line[..], &["--bs=8k"]].concat()).ends(2);
-    assert!(beside.stderr.contains("a job file says itself"), "{}", beside.stderr);
+    assert!(beside.stderr.contains("belong in the job file"), "{}", beside.stderr);
     job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=x\n[b]\nrw=read\nsize=1m\nfilename=x\n");
     let two = place.run(&line).ends(2);
     assert!(two.stderr.contains("a file of one job"), "{}", two.stderr);

@@ -145,7 +145,7 @@ mod tests {
             ("block_bytes is 9223372036854775808", |m| m.block_bytes = 1 << 63),
             ("identity", |m| m.identity = "../../etc/passwd".to_owned()),
             ("identity", |m| m.identity = String::new()),
-            ("global 2 stands where global 1", |m| m.globals = m.globals.split_off(1)),
+            ("global 2 is in the place of global 1", |m| m.globals = m.globals.split_off(1)),
             ("0 subscripts", |m| m.globals[1].subscripts = 0),
             ("subscripts", |m| m.globals[1].subscripts = u64::MAX),
             ("values of 0 bytes", |m| m.globals[0].value_bytes = 0),

@@ -316,7 +316,7 @@ mod tests {
         let file = |text: &str| MemorySource::default().file("a.fio", text);
         for (source, wanted) in [
             (MemorySource::default(), "a.fio: cannot be read"),
-            (file("rw=read"), "a.fio:1: rw stands outside a section"),
+            (file("rw=read"), "a.fio:1: rw is outside a section"),
             (file("[a]\n[b\n"), "a.fio:2: \"[b\" is no section; hint: use [NAME]"),
             (file("[a]\n[ ]\n"), "a.fio:2: "),
             (file("[a]\n\nrw read"), "a.fio:3: \"rw read\" is neither"),
@@ -352,7 +352,7 @@ mod tests {
         let braces = "{".repeat(60 << 20);
         for (text, wanted) in [
             (format!("[a]\n{include}"), "a.fio:258: include b: too many includes"),
-            (include, "b:1: rw stands outside"),
+            (include, "b:1: rw is outside"),
             (sections, "a.fio:4097: the file has more than 4096 jobs"),
             (global, "a.fio:4098: [global] has more than 4096 options"),
             (globals, "a.fio:8194: [global] has more than 4096 options"),
@@ -366,7 +366,7 @@ mod tests {
         let source = MemorySource::default()
             .file("a.fio", &format!("[a]\nfilename={}", "${X}".repeat(1000)))
             .variable("X", &"x".repeat(100_000));
-        assert!(error(&source).contains("comes to more than 8192 bytes"));
+        assert!(error(&source).contains("has more than 8192 bytes"));
     }
 
     #[test]

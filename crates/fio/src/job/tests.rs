@@ -310,7 +310,7 @@ fn invalid_options_are_reported_with_file_and_line() {
         ("bs=", &["bs: ", "needs a value"]),
         ("direct", &["direct: ", "needs a value"]),
         ("direct=2", &["direct: ", "0 or 1"]),
-        ("iodepth=0", &["iodepth: ", "from 1"]),
+        ("iodepth=0", &["iodepth: ", "between 1"]),
         ("runtime=5x", &["runtime: ", "5x", "30s"]),
         ("rwmixread=101", &["rwmixread: ", "0 to 100"]),
         ("ioengine=foo", &["ioengine: ", "foo", "io_uring"]),
