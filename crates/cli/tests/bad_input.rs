@@ -152,7 +152,7 @@ fn invalid_option_values_are_rejected() {
             ("find . --guide flash --guide etcd", USAGE, &["--guide", "multiple times"]),
             ("find . --budget=0", USAGE, &["--budget", "1s"]),
             ("find . --precision=0", USAGE, &["--precision", "2%"]),
-            ("find . --max-depth=0", USAGE, &["--max-depth", "at least 1"]),
+            ("find . --max-depth=0", USAGE, &["--max-depth", "between 1"]),
             ("find . --iodepth=4", USAGE, &["--iodepth", "--max-depth"]),
             ("find . --rate_iops=100", USAGE, &["--rate_iops", "run"]),
             ("find . --rate=1m", USAGE, &["--rate", "run"]),
