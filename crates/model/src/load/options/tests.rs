@@ -194,7 +194,7 @@ fn percentages_refer_to_the_size_of_each_file() {
     assert_eq!((load.size_bytes, load.offset_bytes), (Some(512 << 10), 106_496));
     assert_eq!(load.io_size_bytes, Some(512 << 10));
     let error = typed.load(typed.plain.engine, &[1 << 20, 1 << 21]).unwrap_err();
-    assert!(error.reason.contains("different sizes"), "{error}");
+    assert!(error.reason.contains("files of one size"), "{error}");
     assert_eq!(typed.load(typed.plain.engine, &[]).unwrap().size_bytes, None);
     assert_eq!(typed.target_bytes(), None);
 }
