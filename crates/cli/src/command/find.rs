@@ -40,7 +40,7 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
     if args.load.has("iodepth") {
         return refuse(
-            "find chooses the queue depth; hint: use --max-depth to bound it, or iogauge run",
+            "--iodepth: find chooses the queue depth; hint: use --max-depth to bound it, or iogauge run",
         );
     }
     let of_run =
