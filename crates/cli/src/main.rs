@@ -184,27 +184,13 @@ fn one_line(error: &clap::Error) -> String {
     if let Some(number) = negative {
         hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
     }
-    let facts = in_words(&facts.join("; ").replace(":; ", ": "));
+    let facts = facts.join("; ").replace(":; ", ": ");
     let facts = facts.strip_prefix("error: ").unwrap_or(&facts);
     // The value parsers provide their own hints.
     if facts.contains("hint: ") && hint.is_none() {
         return facts.to_owned();
     }
     format!("{facts}; hint: {}", hint.unwrap_or(help))
-}
-
-/// Words a range that a number must be in: clap writes `0 is not in 1..=65536`.
-fn in_words(facts: &str) -> String {
-    let worded = || {
-        let (before, range) = facts.split_once(" is not in ")?;
-        let (before, number) = before.rsplit_once(' ')?;
-        let (least, most) = range.split_once("..")?;
-        Some(match most.strip_prefix('=') {
-            Some(most) => format!("{before} must be between {least} and {most}, not {number}"),
-            None => format!("{before} must be at least {least}, not {number}"),
-        })
-    };
-    worded().unwrap_or_else(|| facts.to_owned())
 }
 
 /// Returns the negative number that clap took for an option.

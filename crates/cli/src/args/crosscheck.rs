@@ -1,5 +1,6 @@
 //! Arguments of `iogauge crosscheck`.
 
+use super::number::number;
 use super::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use clap::Args;
 use iogauge_model::units::{parse_duration_ns, parse_percent};
@@ -23,7 +24,7 @@ pub struct CrosscheckArgs {
     #[arg(long, value_name = "fio[=BINARY]", default_value = "fio")]
     pub via: ViaArg,
     /// Number of rounds
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<2, 1000>)]
     pub rounds: u32,
     /// Measured time of each program per round
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "5s")]

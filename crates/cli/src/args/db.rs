@@ -1,6 +1,7 @@
 //! Arguments of `iogauge db`.
 
 use super::guide::GuideParser;
+use super::number::number;
 use super::{OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use iogauge_lab::db::{DbError, DbUrl};
@@ -135,7 +136,7 @@ pub struct GlobalsArgs {
     #[command(flatten)]
     pub url: UrlArgs,
     /// Number of globals to create; each writing process needs one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = number::<1, 100_000>)]
     pub globals: u32,
     /// Subscripts of each global [default of add-globals: as many as the first global has]
     #[arg(long, value_name = "N", value_parser = parse_count)]
@@ -166,7 +167,7 @@ pub struct DbLoadArgs {
     #[arg(long, value_enum)]
     pub mode: DbMode,
     /// Updates per transaction; in mode io also reads
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = number::<1, 1_000_000>)]
     pub transaction_length: u32,
     /// Hang time after each transaction
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "0")]
@@ -195,7 +196,7 @@ pub struct DbRunArgs {
     #[command(flatten)]
     pub load: DbLoadArgs,
     /// Number of concurrent processes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1, 100_000>)]
     pub processes: u32,
     /// Process counts to run in order, until a limit breaks or throughput stops growing
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "processes")]
@@ -276,7 +277,7 @@ pub struct DbSearchArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
     pub max_starvation: f64,
     /// Largest number of processes to try
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = number::<1, 65_536>)]
     pub max_processes: u32,
 }
 

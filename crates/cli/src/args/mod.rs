@@ -5,6 +5,7 @@ mod db;
 mod fio;
 mod guide;
 mod load;
+mod number;
 mod profile;
 mod report;
 mod suite;
@@ -23,6 +24,7 @@ pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
 pub use via::ViaArg;
 
 use guide::GuideParser;
+use number::number;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
@@ -205,7 +207,7 @@ pub struct FindArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
     pub max_starvation: f64,
     /// Largest queue depth to try
-    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = number::<1, 65_536>)]
     pub max_depth: u32,
     /// Search the arrival rate of an open loop, judged by response time. Arrivals are independent of
     /// each other (a Poisson process); --rate_process=linear spaces them evenly. --max-depth bounds the
