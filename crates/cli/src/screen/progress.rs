@@ -92,10 +92,18 @@ impl Progress {
 
     /// Prints a line above the status.
     pub fn print(&self, text: &str) {
-        let line = screen::line(text);
+        self.above(|| screen::tell(&screen::line(text)));
+    }
+
+    /// Prints a warning above the status.
+    pub fn warning(&self, text: &str) {
+        self.above(|| screen::warning(text));
+    }
+
+    fn above(&self, print: impl FnOnce()) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| screen::tell(&line)),
-            None => screen::tell(&line),
+            Some(bar) => bar.suspend(print),
+            None => print(),
         }
     }
 

@@ -26,7 +26,7 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     }
     let doubt = of_size(args.size).map(|fact| {
         let Caveat { message, hint, .. } = fact.caveat(Command::DbSetup);
-        screen::message("warning", &format!("{message}; hint: {hint}"))
+        format!("{message}; hint: {hint}")
     });
     let begin = Instant::now();
     let mut room = DbReserveWatch::begin(database.as_ref())?;

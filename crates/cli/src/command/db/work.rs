@@ -56,7 +56,7 @@ pub fn with_progress<T>(
         if begin.elapsed() >= SOON
             && let Some(doubt) = doubt.take()
         {
-            doubt.lines().for_each(|line| shown.print(line));
+            shown.warning(&doubt);
         }
         let (so_far, all, noun) = (unit.show(done), unit.show(of), unit.noun());
         shown.show_line(&format!("{word}  {so_far} of {all}{noun} ({percent:.0} %){left}"));
@@ -65,7 +65,7 @@ pub fn with_progress<T>(
     let done = work(&mut iogauge_lab::db::Progress::new(&mut tell, &stop));
     shown.clear();
     if let (Some(doubt), true) = (doubt, done.is_ok()) {
-        screen::tell(&doubt);
+        screen::warning(&doubt);
     }
     done
 }
