@@ -176,8 +176,7 @@ impl<'a> Reader<'a> {
             let word = (row, Some(option.value.as_str()));
             let typed = Typed::iogauge().with([word].into_iter());
             let typed = typed.map_err(|error| wrong(in_words(option, &error)))?;
-            let is_share = |span: Span| matches!(span, Span::Percent(_));
-            if typed.has_shares() || typed.io_size.is_some_and(is_share) {
+            if typed.has_shares() || typed.io_size.is_some_and(Span::is_share) {
                 let reason = "a percentage is not possible in a suite file; hint: use bytes";
                 return Err(wrong(format!("{}: {reason}", option.name)));
             }

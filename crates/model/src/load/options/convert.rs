@@ -131,8 +131,7 @@ impl Typed {
     /// True if an option is a percentage of the file size, which must then be known.
     #[must_use]
     pub fn has_shares(&self) -> bool {
-        let is_share = |span: &Span| matches!(span, Span::Percent(_));
-        self.size.iter().chain([&self.offset, &self.offset_increment]).any(is_share)
+        self.size.into_iter().chain([self.offset, self.offset_increment]).any(Span::is_share)
     }
 
     /// Returns the first byte that a clone may access in a file of `whole_bytes`.
@@ -173,7 +172,6 @@ impl Typed {
     pub fn load(&self, engine: EngineKind, parts_bytes: &[u64]) -> Result<Load, LoadError> {
         self.check_companions()?;
         let whole = parts_bytes.first().copied();
-        let is_share = |span: &Span| matches!(span, Span::Percent(_));
         if let Some(whole) = whole.filter(|_| self.has_shares())
             && parts_bytes.iter().any(|bytes| *bytes != whole)
         {
@@ -182,7 +180,7 @@ impl Typed {
         }
         let within = whole.unwrap_or(0);
         let size_bytes = self.size.or(self.file_size.map(Span::Bytes));
-        let size_bytes = size_bytes.filter(|size| whole.is_some() || !is_share(size));
+        let size_bytes = size_bytes.filter(|size| whole.is_some() || !size.is_share());
         let offset_bytes = self.offset_bytes(within, 0);
         let mut load = Load { engine, seed: self.seed(), ..self.shape() };
         load.offset_bytes = offset_bytes;
@@ -191,7 +189,7 @@ impl Typed {
         load.size_bytes = size_bytes.map(|size| self.blocks_of(size, within));
         load.number_ios = self.number_ios;
         let all: u64 = parts_bytes.iter().map(|bytes| bytes - offset_bytes.min(*bytes)).sum();
-        let amount = self.io_size.filter(|amount| whole.is_some() || !is_share(amount));
+        let amount = self.io_size.filter(|amount| whole.is_some() || !amount.is_share());
         load.io_size_bytes = amount.map(|amount| {
             let bytes = self.blocks_of(amount, load.size_bytes.unwrap_or(all));
             bytes.saturating_mul(self.loops.max(1))

@@ -42,6 +42,12 @@ impl Span {
         }
     }
 
+    /// True for a percentage, whose bytes depend on the size of the file.
+    #[must_use]
+    pub fn is_share(self) -> bool {
+        matches!(self, Self::Percent(_))
+    }
+
     /// Returns the number of bytes; 0 for a percentage.
     #[must_use]
     pub fn bytes(self) -> u64 {
