@@ -74,18 +74,14 @@ impl Vocabulary {
         format!("{preposition} {}", self.amount(queue_depth))
     }
 
-    /// Returns the form of a verb that agrees with [`Vocabulary::amount`]: `gives` or `give`.
+    /// Formats the amount with the form of a verb that agrees with it: `queue depth 8 gives`, `8 processes give`.
     #[must_use]
-    pub const fn verb(
-        self,
-        queue_depth: u32,
-        one: &'static str,
-        several: &'static str,
-    ) -> &'static str {
-        match (self, queue_depth) {
+    pub fn clause(self, queue_depth: u32, one: &str, several: &str) -> String {
+        let verb = match (self, queue_depth) {
             (Self::Device, _) | (_, 1) => one,
             _ => several,
-        }
+        };
+        format!("{} {verb}", self.amount(queue_depth))
     }
 
     /// Returns the statistic of a limit as the user types it: `sync:p99`, for a database `commit:p99`.

@@ -72,12 +72,7 @@ impl fmt::Display for Text<'_, MeasuredPoint> {
         write!(f, "{}: ", phase.word())?;
         match rate_iops {
             Some(rate) => write!(f, "{} {} offered give", Count(*rate), words.iops())?,
-            None => write!(
-                f,
-                "{} {}",
-                words.amount(*queue_depth),
-                words.verb(*queue_depth, "gives", "give")
-            )?,
+            None => f.write_str(&words.clause(*queue_depth, "gives", "give"))?,
         }
         write!(f, " {} in {seconds:.2} s", Text(iops, *words))?;
         for (number, limit) in limits.iter().enumerate() {
@@ -104,16 +99,13 @@ impl fmt::Display for Text<'_, Next> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(Next { queue_depth, why }, words) = self;
         let amount = |n: &u32| words.amount(*n);
-        let verb = |n: &u32, one, several| words.verb(*n, one, several);
+        let clause = |n: &u32, one, several| words.clause(*n, one, several);
+        let gives = |n: &u32| clause(n, "gives", "give");
+        let was = |n: &u32| clause(n, "was", "were");
         write!(f, "next {}: ", amount(queue_depth))?;
         match why {
             Why::Doubling { from } => {
-                write!(
-                    f,
-                    "doubled, because {} {} within the limit",
-                    amount(from),
-                    verb(from, "is", "are")
-                )
+                write!(f, "doubled, because {} within the limit", clause(from, "is", "are"))
             }
             Why::Predicted(crossing) if f64::from(*queue_depth) > crossing.queue_depth => {
                 write!(f, "{}; this is just beyond", Text(crossing, *words))
@@ -132,25 +124,14 @@ impl fmt::Display for Text<'_, Next> {
             }
             Why::Contradicted { before, by, iops } => {
                 let (before, iops) = (Text(before, *words), Text(iops, *words));
-                let give = verb(by, "gives", "give");
-                write!(f, "again, because {} {give} {iops}, and this gave {before}", amount(by))
+                write!(f, "again, because {} {iops}, and this gave {before}", gives(by))
             }
             Why::Missing => f.write_str("the curve up to the answer has no point here"),
             Why::Knee { knee, below } => {
-                let give = verb(below, "gives", "give");
-                write!(
-                    f,
-                    "{} {give} less than 95 % of the answer, {knee} at least that",
-                    amount(below)
-                )
+                write!(f, "{} less than 95 % of the answer, {knee} at least that", gives(below))
             }
             Why::Ceiling { confirmed } => {
-                let were = verb(confirmed, "was", "were");
-                write!(
-                    f,
-                    "again, because {} {were} confirmed with room to spare",
-                    amount(confirmed)
-                )
+                write!(f, "again, because {} confirmed with room to spare", was(confirmed))
             }
             Why::Open { below } => write!(
                 f,
@@ -159,16 +140,10 @@ impl fmt::Display for Text<'_, Next> {
                 amount(below)
             ),
             Why::Room { confirmed } => {
-                let were = verb(confirmed, "was", "were");
-                write!(
-                    f,
-                    "{} {were} confirmed, and the latency leaves room for this",
-                    amount(confirmed)
-                )
+                write!(f, "{} confirmed, and the latency leaves room for this", was(confirmed))
             }
             Why::Flat { deeper } => {
-                let give = verb(deeper, "gives", "give");
-                write!(f, "again, to check that {} {give} no more", amount(deeper))
+                write!(f, "again, to check that {} no more", gives(deeper))
             }
             Why::Maximum => f.write_str("again, because one stall may have broken the maximum"),
             Why::Beyond { broke } => {
@@ -222,8 +197,7 @@ impl fmt::Display for Text<'_, Decision> {
                 words.amount(*queue_depth)
             ),
             Decision::GoingBack { from, to, because } => {
-                let were = words.verb(*from, "was", "were");
-                write!(f, "{} {were} not confirmed", words.amount(*from))?;
+                write!(f, "{} not confirmed", words.clause(*from, "was", "were"))?;
                 if let Some(judgement) = because {
                     write!(f, ", {}", Text(judgement, *words))?;
                 }
