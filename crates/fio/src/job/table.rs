@@ -78,7 +78,8 @@ const SERIES: &str = "iogauge chooses the intervals of the time series from the 
 const EVERY_LATENCY: &str =
     "iogauge records every latency in a histogram with an error of at most 1/256";
 const SHOWN: &str = "it only formats fio's report";
-const ALWAYS_RANDOM: &str = "written data neither compresses nor repeats unless buffer_compress_percentage or dedupe_percentage requests it";
+const ALWAYS_RANDOM: &str = "written data neither compresses nor repeats unless \
+     buffer_compress_percentage or dedupe_percentage requests it";
 const BUFFERS: &str = "buffers are in the memory of the process, aligned as the device requires";
 const BACKLOG: &str =
     "data is read back after all of it is written; reads of a mixed job are verified at once";
@@ -105,20 +106,32 @@ const HINT: &str = "iogauge gives the kernel no write hints";
 const DEVICE_CHOICE: &str = "iogauge leaves the kernel's polling and threads at their defaults";
 const OWN_RINGS: &str = "iogauge registers rings, files and buffers if that helps";
 const TIMES: &str = "latency is measured with the processor's counter, or with CLOCK_MONOTONIC";
+const ARRIVALS: &str = "arrivals are scheduled one by one, whatever the device and the workers do";
+const ONE_SEED: &str = "one seed drives all random choices";
+const ALL_FIGURES: &str = "iogauge always records all figures";
+const ERRORS: &str = "errors are counted, and the run continues; it ends with exit code 4";
+const THREADS: &str = "workers are always threads";
+const OWN_READS: &str = "each worker verifies what it reads";
+const DEDUPE_DETAIL: &str = "it matters only with dedupe_mode, which is not supported";
+const FLOW_DETAIL: &str = "it matters only with flow, which is not supported";
 
 // Why fio does not receive an option.
 const OTHER_FILES: &str =
     "it would use files that iogauge has not checked; hint: name each file in filename=";
-const NAMED_IN_RECORDING: &str = "a recording names files that iogauge has not checked; hint: use options for the same workload, with filename=";
-const RECORDING: &str = "iogauge keeps only fio's logs; hint: use write_lat_log= with log_offset=1, which has a line for each I/O";
+const NAMED_IN_RECORDING: &str = "a recording names files that iogauge has not checked; \
+     hint: use options for the same workload, with filename=";
+const RECORDING: &str = "iogauge keeps only fio's logs; hint: use write_lat_log= with \
+     log_offset=1, which has a line for each I/O";
 const MADE_BEFORE: &str =
     "iogauge makes the files before fio starts; hint: run iogauge prepare TARGET --size=SIZE";
 const NEVER_FILLED: &str =
     "iogauge never fills a file system; hint: use size=, or leave it out for a block device";
-const FULL_SIZE: &str = "files have their full size before fio starts; hint: use offset= for the start of the new data and size= for its length";
+const FULL_SIZE: &str = "files have their full size before fio starts; hint: use offset= \
+     for the start of the new data and size= for its length";
 const KEPT_TO_THE_END: &str =
     "fio may not remove files; hint: use unlink=1, and iogauge removes them at the end";
-const PROFILE: &str = "fio defines the jobs of a profile, and iogauge cannot check them; hint: use a section for each job";
+const PROFILE: &str = "fio defines the jobs of a profile, and iogauge cannot check them; \
+     hint: use a section for each job";
 const STATE_FILES: &str = "iogauge keeps only fio's logs";
 const TRIMS: &str = "a job that trims must say so in rw; hint: use rw=randtrim in a separate job";
 const COMMANDS: &str = "iogauge runs no commands; hint: run them before or after iogauge";
@@ -162,13 +175,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         OFF,
         "block sizes differ by direction only; hint: use bs=READ,WRITE",
     ),
-    lacks(
-        "ignore_error",
-        &[],
-        PASS,
-        &[],
-        "errors are counted, and the run continues; it ends with exit code 4",
-    ),
+    lacks("ignore_error", &[], PASS, &[], ERRORS),
     does("rw_sequencer", PASS),
     does("ioengine", PASS),
     does("iodepth", PASS),
@@ -181,12 +188,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("iodepth_batch_complete_max", PASS),
     lacks("iodepth_low", &[], PASS, &[], "iogauge keeps the queue at its full depth"),
     lacks("serialize_overlap", &[], PASS, OFF, "iogauge does not compare the I/Os in flight"),
-    takes(
-        "io_submit_mode",
-        &[],
-        PASS,
-        "arrivals are scheduled one by one, whatever the device and the workers do",
-    ),
+    takes("io_submit_mode", &[], PASS, ARRIVALS),
     does("size", DECIDED),
     does("io_size", PASS),
     lacks(
@@ -202,7 +204,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("offset_increment", DECIDED),
     does("offset_align", DECIDED),
     does("number_ios", PASS),
-    takes("random_generator", &[], PASS, "one seed drives all random choices"),
+    takes("random_generator", &[], PASS, ONE_SEED),
     does("random_distribution", PASS),
     lacks(
         "percentage_random",
@@ -211,7 +213,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         &["100"],
         "a job is either random or sequential; hint: use two jobs",
     ),
-    takes("allrandrepeat", &[], PASS, "one seed drives all random choices"),
+    takes("allrandrepeat", &[], PASS, ONE_SEED),
     does("nrfiles", DECIDED),
     lacks(
         "file_service_type",
@@ -272,7 +274,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         OFF,
         "the result reports the position and the wrong bytes",
     ),
-    takes("verify_async", &[], PASS, "each worker verifies what it reads"),
+    takes("verify_async", &[], PASS, OWN_READS),
     lacks("verify_backlog", &[], PASS, &["0"], BACKLOG),
     takes(
         "verify_backlog_batch",
@@ -280,7 +282,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         PASS,
         "it matters only with verify_backlog, which is not supported",
     ),
-    takes("experimental_verify", &[], PASS, "each worker verifies what it reads"),
+    takes("experimental_verify", &[], PASS, OWN_READS),
     lacks("verify_state_load", &[], only(OFF, STATE_FILES), OFF, STATE),
     lacks("verify_state_save", &[], only(OFF, STATE_FILES), OFF, STATE),
     lacks("trim_percentage", &[], only(OFF, TRIMS), &["0"], TRIM),
@@ -357,18 +359,8 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("rate", PASS),
     lacks("rate_min", &["ratemin"], PASS, &["0"], RATE_MIN),
     does("rate_process", PASS),
-    takes(
-        "rate_cycle",
-        &["ratecycle"],
-        PASS,
-        "arrivals are scheduled one by one, whatever the device and the workers do",
-    ),
-    takes(
-        "rate_ignore_thinktime",
-        &[],
-        PASS,
-        "arrivals are scheduled one by one, whatever the device and the workers do",
-    ),
+    takes("rate_cycle", &["ratecycle"], PASS, ARRIVALS),
+    takes("rate_ignore_thinktime", &[], PASS, ARRIVALS),
     does("rate_iops", PASS),
     lacks("rate_iops_min", &[], PASS, &["0"], RATE_MIN),
     lacks(
@@ -396,13 +388,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "iogauge run always does I/O; hint: run iogauge prepare TARGET",
     ),
     does("allow_file_create", DECIDED),
-    lacks(
-        "allow_mounted_write",
-        &[],
-        only(OFF, MOUNTED),
-        OFF,
-        "iogauge never writes a mounted device",
-    ),
+    lacks("allow_mounted_write", &[], only(OFF, MOUNTED), OFF, MOUNTED),
     lacks("pre_read", &[], PASS, OFF, "iogauge does not fill the page cache first"),
     lacks("cpumask", &[], PASS, &[], "iogauge does not read masks; hint: use cpus_allowed"),
     does("cpus_allowed", PASS),
@@ -430,9 +416,9 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("exitall_on_error", &[], PASS, OFF, EXIT),
     does("stonewall", PASS),
     takes("new_group", &[], PASS, "jobs that run together form one group"),
-    takes("thread", &[], PASS, "workers are always threads"),
+    takes("thread", &[], PASS, THREADS),
     // Not in fio's list, but fio accepts it, and its examples use it.
-    takes("threads", &[], PASS, "workers are always threads"),
+    takes("threads", &[], PASS, THREADS),
     takes("per_job_logs", &[], PASS, LOG_DETAIL),
     lacks("write_bw_log", &[], LOG, &[], NO_LOG),
     takes("bwavgtime", &[], PASS, SERIES),
@@ -455,12 +441,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("log_alternate_epoch_clock_id", &[], PASS, LOG_DETAIL),
     lacks("block_error_percentiles", &[], PASS, OFF, TRIM),
     does("group_reporting", PASS),
-    takes(
-        "stats",
-        &[],
-        only(&["1"], "a run without figures has no result"),
-        "iogauge always records all figures",
-    ),
+    takes("stats", &[], only(&["1"], "a run without figures has no result"), ALL_FIGURES),
     lacks("zero_buffers", &[], PASS, OFF, DATA),
     takes("refill_buffers", &[], PASS, ALWAYS_RANDOM),
     takes("scramble_buffers", &[], PASS, ALWAYS_RANDOM),
@@ -469,32 +450,22 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("buffer_compress_chunk", PASS),
     does("dedupe_percentage", PASS),
     lacks("dedupe_mode", &[], PASS, &["repeat"], "the last new block is repeated"),
-    takes(
-        "dedupe_working_set_percentage",
-        &[],
-        PASS,
-        "it matters only with dedupe_mode, which is not supported",
-    ),
-    takes("dedupe_global", &[], PASS, "it matters only with dedupe_mode, which is not supported"),
+    takes("dedupe_working_set_percentage", &[], PASS, DEDUPE_DETAIL),
+    takes("dedupe_global", &[], PASS, DEDUPE_DETAIL),
     takes("clat_percentiles", &[], PASS, EVERY_LATENCY),
     takes("lat_percentiles", &[], PASS, EVERY_LATENCY),
     takes("slat_percentiles", &[], PASS, EVERY_LATENCY),
     does("percentile_list", PASS),
     takes("significant_figures", &[], PASS, SHOWN),
-    takes("disk_util", &[], PASS, "iogauge always records all figures"),
+    takes("disk_util", &[], PASS, ALL_FIGURES),
     takes("gtod_reduce", &[], PASS, EVERY_LATENCY),
     takes("disable_lat", &[], PASS, EVERY_LATENCY),
     takes("disable_clat", &[], PASS, EVERY_LATENCY),
     takes("disable_slat", &[], PASS, EVERY_LATENCY),
-    takes("disable_bw_measurement", &["disable_bw"], PASS, "iogauge always records all figures"),
+    takes("disable_bw_measurement", &["disable_bw"], PASS, ALL_FIGURES),
     takes("gtod_cpu", &[], PASS, TIMES),
     takes("unified_rw_reporting", &[], PASS, SHOWN),
-    takes(
-        "continue_on_error",
-        &[],
-        PASS,
-        "errors are counted, and the run continues; it ends with exit code 4",
-    ),
+    takes("continue_on_error", &[], PASS, ERRORS),
     takes("error_dump", &[], PASS, "the first error is reported with its position"),
     lacks("profile", &[], only(&[], PROFILE), &[], "iogauge has no built-in profiles"),
     lacks("cgroup", &[], only(&[], MACHINE), &[], CGROUP),
@@ -510,9 +481,9 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("kb_base", PASS),
     takes("unit_base", &[], PASS, SHOWN),
     takes("hugepage_size", &[], PASS, "it matters only with mem=…huge, which is not supported"),
-    takes("flow_id", &[], PASS, "it matters only with flow, which is not supported"),
+    takes("flow_id", &[], PASS, FLOW_DETAIL),
     lacks("flow", &[], PASS, &["0"], FLOW),
-    takes("flow_sleep", &[], PASS, "it matters only with flow, which is not supported"),
+    takes("flow_sleep", &[], PASS, FLOW_DETAIL),
     lacks("steadystate", &["ss"], PASS, &[], STEADY),
     takes("steadystate_duration", &["ss_dur"], PASS, STEADY),
     takes("steadystate_ramp_time", &["ss_ramp"], PASS, STEADY),
