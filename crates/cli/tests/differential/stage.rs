@@ -36,7 +36,7 @@ pub struct Device {
 impl Device {
     fn new(image: &Path) -> Result<Self, String> {
         let device = Self { mount: None, device: Loop::on(image, &[])? };
-        // A loop device that was once set to write-through drops flushes from then on, whoever uses it.
+        // A loop device that was once set to write-through drops flushes from then on, also for later users.
         let cache = device.attribute("queue/write_cache");
         std::fs::write(&cache, "write back").map_err(|error| format!("{cache}: {error}"))?;
         Ok(device)

@@ -155,7 +155,7 @@ impl Control {
         self.handed_over.store(bank as u32, Ordering::Release);
     }
 
-    /// Announces that a change has been applied. Whoever sees this also sees what was handed over before.
+    /// Announces that a change has been applied. A thread that sees this also sees what was handed over before.
     pub(crate) fn acknowledge(&self, change: u32) {
         self.acknowledged.store(change, Ordering::Release);
     }

@@ -8,7 +8,7 @@ use iogauge_model::result::{
 };
 use std::time::Instant;
 
-/// Sums up the counts of the workers. `direct` tells whether their reads bypass the page cache.
+/// Sums up the counts of the workers. `direct` is true if their reads bypass the page cache.
 pub(super) fn of(
     mode: Mode,
     workers: &[Sums],

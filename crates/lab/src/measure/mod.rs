@@ -63,8 +63,8 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 /// Runs a step on a pool that was just started with its jobs. `sampler` watches the machine; a simulated target has
-/// none. A step without a ramp counts from the first I/O on. Whoever starts its pool must have called
-/// [`Observer::window_begins`].
+/// none. A step without a ramp counts from the first I/O on. The caller must call
+/// [`Observer::window_begins`] when it starts the pool.
 ///
 /// # Errors
 /// If a worker's engine fails.

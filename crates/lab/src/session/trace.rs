@@ -15,7 +15,7 @@ use iogauge_model::result::{
 use std::time::Duration;
 
 /// Requests correspond to I/Os one to one if their numbers differ by at most this share, plus the
-/// I/Os in flight at the begin and end of the window.
+/// I/Os in flight at the start and at the end of the window.
 const ALIKE_SHARE: f64 = 0.02;
 /// The device cannot take longer for an I/O than the I/O itself takes, except for the difference
 /// between two clocks.

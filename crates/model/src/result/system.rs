@@ -38,7 +38,7 @@ pub struct DeviceCounters {
     pub queue_time_ns: u64,
 }
 
-/// I/O of the devices under the target during a run, whoever caused it.
+/// I/O of the devices under the target during a run, including I/O of other programs.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Physical {
     /// Reads completed by all devices.

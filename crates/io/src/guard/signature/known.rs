@@ -82,7 +82,7 @@ pub(super) fn all(source: &dyn Source) -> Vec<Signature> {
     fixed.map(|(found, ..)| *found).chain(CHECKS.iter().filter_map(|check| check(source))).collect()
 }
 
-/// Recognizes ext2, ext3 and ext4. They share a magic number and are told apart by their features, as in the kernel.
+/// Recognizes ext2, ext3 and ext4. They share a magic number and differ in their features, as in the kernel.
 fn ext(source: &dyn Source) -> Option<Signature> {
     const SUPERBLOCK: u64 = 1024;
     const HAS_JOURNAL: u32 = 0x4;
