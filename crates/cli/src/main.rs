@@ -7,17 +7,19 @@ mod detach;
 mod exit;
 mod front;
 mod job_source;
+mod mistake;
 mod screen;
 mod step_keeper;
 
 use anyhow::Context;
 use args::{Cli, Command};
 use clap::Parser;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use exit::Exit;
 use front::Reporter;
 use iogauge_lab::Interrupt;
 use iogauge_model::units::Bytes;
+use mistake::Typed;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 fn main() -> ExitCode {
     detach::settle();
     take_file_limit().and_then(|()| front::start(work)).unwrap_or_else(|error| {
-        screen::error(&in_one_line(&error));
+        screen::error(&Typed::of(&[]).one_line(&error));
         Exit::Fault.into()
     })
 }
@@ -37,7 +39,7 @@ fn work(reporter: &Reporter) -> Exit {
     let arguments = args::with_dashes(std::env::args_os());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, &arguments),
     };
     let result =
         interrupt(reporter).and_then(|interrupt| dispatch(cli.command, &arguments, interrupt));
@@ -50,7 +52,7 @@ fn work(reporter: &Reporter) -> Exit {
         }
         Err(error) => {
             let hint = file_limit_hint().map_or_else(String::new, |hint| format!("; {hint}"));
-            screen::error(&format!("{}{hint}", in_one_line(&error)));
+            screen::error(&format!("{}{hint}", Typed::of(&arguments).one_line(&error)));
             exit::of(&error)
         }
     }
@@ -129,7 +131,7 @@ fn file_limit_hint() -> Option<String> {
 }
 
 /// Prints help to stdout, and a mistake in one line to stderr.
-fn usage(error: &clap::Error) -> Exit {
+fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -143,59 +145,8 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            screen::error(&one_line(error));
+            screen::error(&Typed::of(arguments).usage_line(error));
             Exit::Usage
         }
     }
-}
-
-/// Joins an error and its causes. Many errors already quote their causes.
-fn in_one_line(error: &anyhow::Error) -> String {
-    let mut line = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !line.contains(&cause) {
-            line = format!("{line}: {cause}");
-        }
-    }
-    screen::line(&line)
-}
-
-/// Returns clap's message without its usage block. The hint is clap's tip or the command's help.
-fn one_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let negative = negative_number(error);
-    let mut facts = Vec::new();
-    let mut hint = None;
-    let mut help = "run iogauge --help".to_owned();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if let Some(usage) = line.strip_prefix("Usage: ") {
-            let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
-            help = format!("run {} --help", words.collect::<Vec<_>>().join(" "));
-            break;
-        }
-        match line.strip_prefix("tip: ") {
-            // The tip would turn the option into a TARGET.
-            Some(tip) if negative.is_some() || tip.starts_with("to pass ") => {}
-            Some(tip) => hint = Some(tip.to_owned()),
-            None if line.starts_with("For more") => {}
-            None => facts.push(line),
-        }
-    }
-    if let Some(number) = negative {
-        hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
-    }
-    let facts = facts.join("; ").replace(":; ", ": ");
-    let facts = facts.strip_prefix("error: ").unwrap_or(&facts);
-    // The value parsers provide their own hints.
-    if facts.contains("hint: ") && hint.is_none() {
-        return facts.to_owned();
-    }
-    format!("{facts}; hint: {}", hint.unwrap_or(help))
-}
-
-/// Returns the negative number that clap took for an option.
-fn negative_number(error: &clap::Error) -> Option<&str> {
-    let ContextValue::String(text) = error.get(ContextKind::InvalidArg)? else { return None };
-    let is_number = text.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit());
-    (error.kind() == ErrorKind::UnknownArgument && is_number).then_some(text)
 }

@@ -182,12 +182,11 @@ pub fn warning(text: &str) {
 }
 
 /// Separates the fact from the hint in the text of an error or a warning: `FACT; hint: HINT`.
-const HINT: &str = "; hint: ";
+pub const HINT: &str = "; hint: ";
 
 /// Formats a message for people: the fact in one line and the hint, if there is one, in the next.
 pub fn message(kind: &str, text: &str) -> String {
-    // A fact may end with what is wrong and name no reason: `unlink: hint: use --rm`.
-    let text = line(text).replace(": hint: ", " is not valid; hint: ");
+    let text = line(text);
     let mut parts = text.split(HINT);
     let fact = format!("{kind}: {}", with_short_names(parts.next().unwrap_or_default()));
     let hints: Vec<&str> = parts.collect();

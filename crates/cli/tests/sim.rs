@@ -270,10 +270,10 @@ fn explain_reports_each_search_decision() {
     let told = Place::new().run(&[&["find"], &MIXED[..], &limits[..]].concat()).ends(0).stderr;
     assert!(told.starts_with("doubling: queue depth 1 gives 4,"), "{told}");
     for words in [
-        " I/Os holds <= 5 ms, write:mean ",
+        " I/Os, <= 5 ms kept, write:mean ",
         "next queue depth 2: doubled, because queue depth 1 is within the limit",
         "meets write:mean <= 1 ms at ",
-        "I/Os breaks <= 1 ms (over the limit)",
+        "I/Os, <= 1 ms broken (over the limit)",
         "confirming queue depth ",
     ] {
         assert!(told.contains(words), "\"{words}\" is not in: {told}");

@@ -8,7 +8,7 @@ use iogauge_test_support::{Loop, MIB, Throttle, or_skip};
 use serde_json::Value;
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn is_near(got: f64, wanted: f64, share: f64) -> bool {

@@ -52,7 +52,7 @@ fn device() -> Result<Device, String> {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Returns the messages of the caveats with this code.

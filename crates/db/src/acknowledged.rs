@@ -177,7 +177,7 @@ impl Acknowledged {
         let Some(bytes) = folder.read(&name, MOST_BYTES)? else { return Ok(None) };
         Remembered::read(&bytes).map(Some).ok_or_else(|| {
             DbError::Failed(format!(
-                "{}: it is no {FORMAT}, or damaged; hint: remove it, and then the values alone \
+                "{}: it is not {FORMAT}, or damaged; hint: remove it, and then the values alone \
                  can be checked",
                 path.display()
             ))

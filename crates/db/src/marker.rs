@@ -35,7 +35,7 @@ pub struct Marker {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
     /// It is another kind of file, or has another version.
-    #[error("it is no {FORMAT}")]
+    #[error("it is not {FORMAT}")]
     Other,
     /// It has an impossible value.
     #[error("it is damaged: {0}")]

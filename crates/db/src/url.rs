@@ -99,7 +99,7 @@ impl FromStr for DbUrl {
                 &format!("\"{text}\"")
             };
             return wrong(format!(
-                "{what} is no database; hint: use sqlite:DIR or postgres://user@host/database"
+                "{what} is not a database; hint: use sqlite:DIR or postgres://user@host/database"
             ));
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));

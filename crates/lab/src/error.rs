@@ -23,7 +23,7 @@ pub enum LabError {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The workload cannot run.
-    #[error(transparent)]
+    #[error("--{0}")]
     Load(#[from] LoadError),
     /// Jobs whose data cannot be distinguished.
     #[error(transparent)]

@@ -267,7 +267,7 @@ pub enum LimitError {
     Bound(String),
     /// The workload issues no I/O in the bounded direction.
     #[error(
-        "limit \"{limit}\" bounds {words}, and {asked} makes none; hint: use rw=randrw or rw={right}"
+        "limit \"{limit}\" bounds {words}, and {asked} makes none; hint: use --rw=randrw or --rw={right}"
     )]
     NoSuchDirection {
         limit: Limit,
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(
             message,
             "limit \"read:p99 <= 5 ms\" bounds reads, and rw=randwrite makes none; \
-             hint: use rw=randrw or rw=randread"
+             hint: use --rw=randrw or --rw=randread"
         );
         let all_reads = load(Pattern::RandRw, 100, false);
         let message = writes.check(&all_reads).unwrap_err().to_string();

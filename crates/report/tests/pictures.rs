@@ -408,7 +408,7 @@ fn capacity_curve_states_why_the_search_ended() {
     assert!(wide.description.contains(reason) && narrow.description.contains(reason));
     let saturated = exhibit(Shown::Find(Box::new(find_document(StoppedBy::Saturated))));
     let words = texts(&drawn("capacity-curve", &saturated, NARROW)[0]).join(" ");
-    assert!(words.contains("adds no IOPS, and the limit still holds."), "{words}");
+    assert!(words.contains("adds no IOPS; the limit is kept."), "{words}");
 }
 
 #[test]
@@ -543,7 +543,9 @@ fn crosscheck_and_comparison_sides_are_drawn() {
     let beside = Exhibit::of(cut_short.clone()).unwrap();
     let above = BesideDocument { share_percent: Some(150.0), ..told };
     let above = Exhibit::of(serde_json::to_value(&above).unwrap()).unwrap();
-    assert!(page(vec![above], "above").contains("More than the device was found to sustain"));
+    assert!(
+        page(vec![above], "above").contains("more I/O than the device sustained in its search")
+    );
     for member in ["database", "database_iops", "database_bytes_per_sec", "share_percent"] {
         cut_short.as_object_mut().unwrap().remove(member).unwrap();
     }

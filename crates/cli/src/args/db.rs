@@ -199,7 +199,13 @@ pub struct DbRunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1, 100_000>)]
     pub processes: u32,
     /// Process counts to run in order, until a limit breaks or throughput stops growing
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "processes")]
+    #[arg(
+        long,
+        value_name = "N,N,…",
+        value_delimiter = ',',
+        conflicts_with = "processes",
+        value_parser = number::<1, 100_000>
+    )]
     pub ladder: Vec<u32>,
     /// Time to measure
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "60s")]

@@ -2,7 +2,9 @@
 
 /// Parses a number from `LEAST` to `MOST`.
 pub(super) fn number<const LEAST: u32, const MOST: u32>(text: &str) -> Result<u32, String> {
-    let number = text.parse::<i64>().map_err(|error| error.to_string())?;
+    let number = text
+        .parse::<i64>()
+        .map_err(|_| format!("must be a whole number between {LEAST} and {MOST}"))?;
     let within = u32::try_from(number).ok().filter(|number| (LEAST..=MOST).contains(number));
     within.ok_or_else(|| format!("must be between {LEAST} and {MOST}, not {number}"))
 }

@@ -204,7 +204,12 @@ impl Record {
         if let Some(writer) = self.screen.take_writer() {
             let exit = crate::exit::of(error) as i32;
             // The user needs the original error, not a second one from the history.
-            let _ = writer.finish(Ending::Failed, exit, &Value::Null, &crate::in_one_line(error));
+            let _ = writer.finish(
+                Ending::Failed,
+                exit,
+                &Value::Null,
+                &crate::mistake::in_one_line(error),
+            );
         }
     }
 }

@@ -116,7 +116,7 @@ fn unattainable_limits_are_reported() {
     let db = Db::new(2, 1000);
     let line = ["--mode=write", "--budget=1s", "--max-starvation=100%", "--quiet"];
     let done = db.run("find", &[&line[..], &["--limit=commit:p99<=1ns"]].concat()).ends(5);
-    assert!(done.stdout.starts_with("sqlite:d RAN cannot do write, 50 a transaction while p99 commit latency stays ≤ 1 ns: even"), "{}", done.stdout);
+    assert!(done.stdout.starts_with("sqlite:d RAN cannot run mode write (50 per transaction) while p99 commit latency stays ≤ 1 ns: even"), "{}", done.stdout);
     let shown = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
     assert_eq!(shown["answer"]["stopped_by"], "unattainable");
     let guided = db.run("find", &[&line[..], &["--guide=flash", "--json"]].concat());

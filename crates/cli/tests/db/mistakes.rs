@@ -22,7 +22,7 @@ fn invalid_db_command_lines_are_rejected() {
             "setup mysql:x --size 1m",
             "\"mysql:\" is no database that iogauge knows; hint: use sqlite:DIR",
         ),
-        ("setup /data --size 1m", "\"/data\" is no database; hint: use sqlite:DIR"),
+        ("setup /data --size 1m", "\"/data\" is not a database; hint: use sqlite:DIR"),
         ("setup sqlite: --size 1m", "names no place; hint: use sqlite:DIR"),
         (
             "run sqlite:d?cash=1m --mode read",
@@ -181,7 +181,7 @@ fn setup_refuses_existing_databases_and_foreign_files() {
     std::fs::create_dir_all(&folder).unwrap();
     for (name, told) in [
         ("notes.txt", "there are files that iogauge did not make"),
-        ("iogauge.json", "it is no iogauge.database/1"),
+        ("iogauge.json", "it is not iogauge.database/1"),
     ] {
         std::fs::write(folder.join(name), "mine").unwrap();
         let made = place.run(&[&["db", "setup", URL], &setup[..]].concat());

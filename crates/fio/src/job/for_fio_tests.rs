@@ -36,7 +36,7 @@ fn refused(text: &str) -> String {
 #[test]
 fn each_job_becomes_a_self_contained_fio_section() {
     let text = "[global]\nioengine=posixaio\nrw=randwrite\nsize=8m\n[a #1\n]\n";
-    assert!(refused(text).contains("is no section"));
+    assert!(refused(text).contains("is not a section"));
     let text = "[global]\nioengine=posixaio\nrw=randwrite\nsize=8m\ninclude inc.fio\n\
                 [a name]\niodepth=4\nunlink=1\noverwrite=1\ndescription=a\u{e9}\n\
                 [global]\nsize=4m\n[b]\nwait_for=a name\nstonewall\n";

@@ -117,7 +117,7 @@ impl Reader<'_> {
         }
         let name = rest.rsplit_once(']').map(|(name, _)| trimmed(name)).unwrap_or_default();
         if name.is_empty() {
-            let what = format!("\"[{rest}\" is no section; hint: use [NAME]");
+            let what = format!("\"[{rest}\" is not a section; hint: use [NAME]");
             return Err(JobFileError::form(place, what));
         }
         if name != GLOBAL && name.starts_with(GLOBAL) {
@@ -317,7 +317,7 @@ mod tests {
         for (source, wanted) in [
             (MemorySource::default(), "a.fio: cannot be read"),
             (file("rw=read"), "a.fio:1: rw is outside a section"),
-            (file("[a]\n[b\n"), "a.fio:2: \"[b\" is no section; hint: use [NAME]"),
+            (file("[a]\n[b\n"), "a.fio:2: \"[b\" is not a section; hint: use [NAME]"),
             (file("[a]\n[ ]\n"), "a.fio:2: "),
             (file("[a]\n\nrw read"), "a.fio:3: \"rw read\" is neither"),
             (file("[a]\n=5"), "a.fio:2: \"=5\" is neither"),

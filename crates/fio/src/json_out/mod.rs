@@ -39,7 +39,7 @@ pub enum JsonOutError {
     #[error("the run keeps no load for each of its results, without which fio's JSON says nothing")]
     NoLoads,
     /// The start time cannot be parsed.
-    #[error("the run started at {0:?}, which is no time; hint: use 2026-11-21T10:15:30Z")]
+    #[error("the run started at {0:?}, which is not a time; hint: use 2026-11-21T10:15:30Z")]
     Started(String),
 }
 

@@ -165,7 +165,7 @@ impl Building {
             let percent = &percent[begin.unwrap_or(percent.len())..];
             let percent = percent.strip_suffix("th=").unwrap_or(percent);
             let (Some(percent), Some(value)) = (number(percent), number(value)) else {
-                return Err("a percentile that is no number");
+                return Err("a percentile that is not a number");
             };
             latency.percentiles.push((percent.value, (value.value * unit).round() as u64));
         }
@@ -199,7 +199,7 @@ impl Building {
 
     fn errors(&mut self, text: &str) -> Result<(), &'static str> {
         let Some(total) = field(text, "total=") else { return Ok(()) };
-        self.result.failed_ios = total.parse().map_err(|_| "errors: total= is no number")?;
+        self.result.failed_ios = total.parse().map_err(|_| "errors: total= is not a number")?;
         Ok(())
     }
 

@@ -179,13 +179,13 @@ pub(super) fn reported(line: &str) -> Option<Result<Reported<'_>, &'static str>>
 
 fn read_reported<'a>(name: &'a str, rest: &'a str) -> Result<Reported<'a>, &'static str> {
     let (group, behind) = once(rest, b',').ok_or("groupid= without jobs=")?;
-    let group = group.trim().parse().map_err(|_| "groupid= is no number")?;
+    let group = group.trim().parse().map_err(|_| "groupid= is not a number")?;
     let (users, behind) = once(behind, b')').ok_or("jobs= does not end")?;
     let users = users.trim().strip_prefix("jobs=").and_then(|users| users.parse().ok());
-    let users = users.filter(|users| *users > 0).ok_or("jobs= is no number above 0")?;
+    let users = users.filter(|users| *users > 0).ok_or("jobs= is not a number above 0")?;
     let error = cut(behind, "err=").map_or("", |(_, error)| error).trim_start();
     let digits = error.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(error.len());
-    let error = error[..digits].parse().map_err(|_| "err= is no number")?;
+    let error = error[..digits].parse().map_err(|_| "err= is not a number")?;
     let time = cut(behind, "pid=").and_then(|(_, pid)| cut(pid, ": "));
     let unix_seconds = time.and_then(|(_, time)| unix_seconds(time));
     Ok(Reported { name, group, users, error, unix_seconds })

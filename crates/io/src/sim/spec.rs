@@ -140,7 +140,7 @@ impl Default for SimSpec {
 /// Why a simulated device cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
-    #[error("sim: \"{word}\" is no preset and no key=value; presets: {presets}; keys: {}", KEYS.join(", "))]
+    #[error("sim: \"{word}\" is neither a preset nor key=value; presets: {presets}; keys: {}", KEYS.join(", "))]
     Unknown { word: String, presets: String },
     #[error("sim: {key}={value}: {reason}")]
     Value {
@@ -307,21 +307,24 @@ impl SimSpec {
             match name {
                 "every" => self.gc_every_ns = ns,
                 "stall" => self.gc_stall_ns = ns,
-                _ => return Err("hint: use gc=every:2s,stall:50ms".to_owned()),
+                _ => {
+                    return Err(
+                        "must name every and stall; hint: use gc=every:2s,stall:50ms".to_owned()
+                    );
+                }
             }
         }
         if self.gc_stall_ns > 0 && self.gc_every_ns > self.gc_stall_ns {
             Ok(())
         } else {
-            Err("a stall has to be shorter than the time between two; hint: use \
-                 gc=every:2s,stall:50ms"
+            Err("stall must be above 0 and shorter than every; hint: use gc=every:2s,stall:50ms"
                 .to_owned())
         }
     }
 }
 
 fn parse_wander(value: &str) -> Result<ServiceWander, String> {
-    let right = "hint: use a share below 100 % and a time, as in wander=30%:10m";
+    let right = "must be a percentage below 100 and a time; hint: use wander=30%:10m";
     let (percent, period) = value.split_once(':').ok_or(right)?;
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let period_ns = parse_duration_ns(period).map_err(|e| e.to_string())?;
@@ -334,7 +337,7 @@ fn parse_wander(value: &str) -> Result<ServiceWander, String> {
 }
 
 fn parse_noise(value: &str) -> Result<Vec<Noise>, String> {
-    let right = "hint: use a share and a time, as in noise=10%:2s, or several joined by +";
+    let right = "must be a percentage and a time; hint: use noise=10%:2s, and join several with +";
     let part = |part: &str| {
         let (percent, time) = part.split_once(':').ok_or(right)?;
         let percent = parse_percent(percent).map_err(|e| e.to_string())?;
@@ -345,7 +348,7 @@ fn parse_noise(value: &str) -> Result<Vec<Noise>, String> {
 }
 
 fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
-    let right = "hint: use a share and a time, as in neighbour=100%:2s";
+    let right = "must be a percentage and a time; hint: use neighbour=100%:2s";
     let (percent, time) = value.split_once(':').ok_or(right)?;
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let time_ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
@@ -353,7 +356,7 @@ fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
 }
 
 fn parse_late(value: &str) -> Result<LateBursts, String> {
-    let right = "hint: use a share and two times, as in late=1%:20ms:500ms";
+    let right = "must be a percentage above 0 and two times; hint: use late=1%:20ms:500ms";
     let [percent, late, time] = value.split(':').collect::<Vec<_>>()[..] else {
         return Err(right.to_owned());
     };
@@ -365,7 +368,7 @@ fn parse_late(value: &str) -> Result<LateBursts, String> {
 }
 
 fn parse_absence(key: &str, value: &str) -> Result<Absence, String> {
-    let right = || format!("hint: use two times above 0, as in {key}=every:10s,for:2s");
+    let right = || format!("must be two times above 0; hint: use {key}=every:10s,for:2s");
     let (mut every_ns, mut for_ns) = (0, 0);
     for part in value.split(',') {
         let (name, time) = part.split_once(':').unwrap_or((part, ""));
@@ -444,7 +447,7 @@ mod tests {
             ("dist=normal", "lognormal:SIGMA"),
             ("gc=every:1ms,stall:2ms", "gc=every:2s,stall:50ms"),
             ("service=fast", "10ms"),
-            ("seed=1,hdd", "no preset"),
+            ("seed=1,hdd", "neither a preset"),
             ("fresh=much", "fresh=much"),
             ("fresh_service=0", "above 0"),
             ("channels=8,queue=4", "8 channels"),

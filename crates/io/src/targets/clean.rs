@@ -165,7 +165,7 @@ fn clean_path(path: &Path) -> Result<Cleaned, TargetError> {
     match kind_of(&found, path)? {
         FileType::RegularFile => {}
         FileType::Symlink => return left(path, LeftBecause::Symlink),
-        _ => return left(path, LeftBecause::NotOurs("it is no regular file".into())),
+        _ => return left(path, LeftBecause::NotOurs("it is not a regular file".into())),
     }
     let file = reopen_quietly(&found, OFlags::RDONLY);
     clean_file(&file.map_err(|error| reopen_error(path, error))?, &place, false)

@@ -60,7 +60,7 @@ pub fn ownership(path: &Path) -> Result<Ownership, TargetError> {
         return Err(TargetError::io(path, "look at it", Errno::NOENT));
     };
     if kind_of(&found, path)? != FileType::RegularFile {
-        return Ok(Ownership::NotOurs("it is no regular file".into()));
+        return Ok(Ownership::NotOurs("it is not a regular file".into()));
     }
     let flags = OFlags::RDONLY;
     let file = reopen_quietly(&found, flags).map_err(|error| reopen_error(path, error))?;

@@ -26,7 +26,7 @@ const STEAL_PERCENT: f64 = 2.0;
 /// something else moved bytes as well.
 const CACHED_BELOW: f64 = 0.9;
 const OTHER_ABOVE: f64 = 1.2;
-/// Devices move a few bytes on any machine; less than this is no caveat.
+/// Devices move a few bytes on any machine; less than this is not a caveat.
 const OTHER_BYTES: u64 = 16 << 20;
 
 /// Returns the facts about one step, whose jobs had these workloads.

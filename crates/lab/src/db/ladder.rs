@@ -39,8 +39,8 @@ impl<'a> Ladder<'a> {
         let came = rate / slower.max(1e-9) - 1.0;
         (came < asked * LINEAR_SHARE).then(|| {
             format!(
-                "{processes} processes bring {:+.0} % over {fewer}, not {:+.0} %: throughput has \
-                 stopped growing with them",
+                "throughput changed by {:+.0} % from {fewer} to {processes} processes, less than half \
+                 of the {:+.0} % in proportion to them",
                 came * 100.0,
                 asked * 100.0
             )

@@ -188,7 +188,7 @@ pub fn run(
     found.extend(process_pauses::fact(&measured.pauses, false, result.seconds));
     found.extend(fault.as_ref().map(|(worker, error)| facts::fault(*worker, error)));
     found.extend(after.fault.as_ref().map(facts::unanswered));
-    // A worker that failed after the time was over is no error of a measured operation.
+    // A worker that failed after the time was over is not an error of a measured operation.
     let late = fault.filter(|_| result.errors() == 0).map(|(_, error)| LabError::from(error));
     let interrupted = measured.interrupted;
     found.extend(interrupted.then(caveats::interrupted));

@@ -191,7 +191,7 @@ pub struct DbLoad {
 }
 
 impl DbLoad {
-    /// Returns a short description: `write, 50 a transaction, 2 ms hang, 4 processes`.
+    /// Returns a short description: `write, 50 per transaction, 2 ms hang, 4 processes`.
     #[must_use]
     pub fn label(&self) -> String {
         let processes = if self.processes == 1 { "process" } else { "processes" };
@@ -206,7 +206,7 @@ impl DbLoad {
             _ => self.mode.word().to_owned(),
         };
         if self.mode.writes() {
-            label.push_str(&format!(", {} a transaction", self.transaction_length));
+            label.push_str(&format!(", {} per transaction", self.transaction_length));
         }
         if self.hang_ns > 0 {
             let hang = iogauge_model::limit::Bound(self.hang_ns);

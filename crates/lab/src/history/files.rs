@@ -138,7 +138,7 @@ impl HistoryFiles {
                 return Err(HistoryError::CannotOpen { path, reason: "it is a directory".into() });
             }
             _ => {
-                let reason = "it is no regular file".into();
+                let reason = "it is not a regular file".into();
                 return Err(HistoryError::CannotOpen { path, reason });
             }
         }

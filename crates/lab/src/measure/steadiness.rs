@@ -3,7 +3,7 @@
 use crate::stats::{change_point, drift, excursion};
 use iogauge_model::result::{IntervalPoint, PerformanceShift};
 
-/// A change of the IOPS by at most this share is no performance shift.
+/// A change of the IOPS by at most this share is not a performance shift.
 pub(crate) const NOTABLE: f64 = 0.1;
 /// Minimum length of a performance shift that reverts, in seconds. Shorter ones are stalls.
 pub(crate) const LASTING_SECONDS: f64 = 0.75;

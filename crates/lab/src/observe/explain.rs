@@ -17,7 +17,7 @@ impl Decision {
     }
 }
 
-/// `mean 9.87 ms ± 12.0 µs of 51,200 I/Os holds <= 10 ms`.
+/// `mean 9.87 ms ± 12.0 µs of 51,200 I/Os, <= 10 ms kept`; without `±` if the CI is unknown.
 impl fmt::Display for Text<'_, Judgement> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(Judgement { value, verdict }, words) = self;
@@ -31,26 +31,25 @@ impl fmt::Display for Text<'_, Judgement> {
             // A maximum has no CI.
             Some([low, high]) if low == high => {}
             Some([low, high]) => write!(f, " ± {}", Latency((high - low) / 2.0))?,
-            None => f.write_str(" ± ?")?,
+            None => {}
         }
-        let (verb, open) = match verdict {
-            Verdict::Holds => ("holds", ""),
-            Verdict::Breaks => ("breaks", ""),
-            Verdict::Open => ("leaves", " open"),
+        let verdict = match verdict {
+            Verdict::Holds => "kept",
+            Verdict::Breaks => "broken",
+            Verdict::Open => "undecided",
         };
         let (n, bound) = (Count(*n as f64), Bound(limit.bound_ns));
-        write!(f, " of {n} {} {verb} <= {bound}{open}", words.ios())
+        write!(f, " of {n} {}, <= {bound} {verdict}", words.ios())
     }
 }
 
-/// `81,204 ± 310 IOPS`; `± ?` if the CI is unknown.
+/// `81,204 ± 310 IOPS`; without `±` if the CI is unknown.
 impl fmt::Display for Text<'_, Estimate> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(iops, words) = self;
-        write!(f, "{} ± ", Count(iops.mean))?;
-        match iops.n {
-            0 | 1 => f.write_str("?")?,
-            _ => write!(f, "{}", Count(iops.reach()))?,
+        write!(f, "{}", Count(iops.mean))?;
+        if iops.n > 1 {
+            write!(f, " ± {}", Count(iops.reach()))?;
         }
         write!(f, " {}", words.iops())
     }
@@ -79,6 +78,7 @@ impl fmt::Display for Text<'_, MeasuredPoint> {
             write!(f, "{} {}", if number == 0 { ";" } else { "," }, Text(limit, *words))?;
         }
         f.write_str(match (met, falls_short) {
+            _ if iops.mean == 0.0 => " (nothing was completed)",
             (true, _) => " (within the limit)",
             (false, true) => " (arrivals are left behind)",
             (false, false) => " (over the limit)",
@@ -277,15 +277,15 @@ mod tests {
         assert_eq!(
             Text(&point, Vocabulary::Device).to_string(),
             "narrowing: queue depth 20 gives 2,000 ± 20 IOPS in 1.25 s; \
-             read:p99 4.90 ms ± 100 µs of 51,200 I/Os holds <= 5 ms, \
-             read:p99 4.90 ms ± ? of 51,200 I/Os leaves <= 5 ms open (within the limit)"
+             read:p99 4.90 ms ± 100 µs of 51,200 I/Os, <= 5 ms kept, \
+             read:p99 4.90 ms of 51,200 I/Os, <= 5 ms undecided (within the limit)"
         );
         point.limits = vec![judgement(Some([4.9e6, 4.9e6]), Verdict::Breaks)];
         (point.met, point.iops.n) = (false, 1);
         assert_eq!(
             Decision::Measured(point).text(Vocabulary::Device),
-            "narrowing: queue depth 20 gives 2,000 ± ? IOPS in 1.25 s; \
-             read:p99 4.90 ms of 51,200 I/Os breaks <= 5 ms (over the limit)"
+            "narrowing: queue depth 20 gives 2,000 IOPS in 1.25 s; \
+             read:p99 4.90 ms of 51,200 I/Os, <= 5 ms broken (over the limit)"
         );
     }
 
@@ -360,8 +360,8 @@ mod tests {
             "next queue depth 4: the search starts again after the performance shift".to_owned(),
             "confirming queue depth 798 for 8.0 s, or up to 16.0 s until the precision is reached".to_owned(),
             "confirming queue depth 798 for up to 13.5 s more".to_owned(),
-            "queue depth 798 was not confirmed, read:p99 4.90 ms ± 100 µs of 51,200 I/Os leaves <= 5 ms \
-             open: going back to 780"
+            "queue depth 798 was not confirmed, read:p99 4.90 ms ± 100 µs of 51,200 I/Os, <= 5 ms \
+             undecided: going back to 780"
                 .to_owned(),
             "performance shift 3.2 s into the search, from 40,000 to 3,000 IOPS: earlier measurements no \
              longer count"

@@ -76,7 +76,7 @@ impl ClosedLoop<'_, '_> {
             } else if !self.may_begin_again(plan) {
                 self.notes_late_shift(&answer);
             }
-            // After a performance shift, what was confirmed before is no answer.
+            // After a performance shift, what was confirmed before is not an answer.
             confirmed.take_if(|_| self.shifts.len() > shifts);
             let (answer, fell_back) = match confirmed.take() {
                 Some(lower) if !answer.met || self.bench.must_end() => (lower, true),

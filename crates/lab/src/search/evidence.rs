@@ -5,7 +5,7 @@ use crate::observe::Verdict;
 use crate::stats::at_most;
 use iogauge_model::limit::Metric;
 
-/// Significance level: what chance causes in more cases than this is no evidence.
+/// Significance level: what chance causes in more cases than this is not evidence.
 const CHANCE: f64 = 0.05;
 /// Windows at no more than this share of a queue depth are evidence for the smallest one; the queue depth itself lies
 /// near a limit.

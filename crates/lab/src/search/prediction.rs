@@ -189,7 +189,7 @@ fn of_windows(
     let off = slope * answer.share.clamp(1.0 / FAR, 1.0).ln();
     let next = noise_of.next(apart_seconds / noise.seconds).half_width(PROBABILITY);
     let own_next = std::f64::consts::SQRT_2 * own;
-    // An unknown error of the answer is no bound.
+    // An unknown error of the answer is not a bound.
     let pi_half = if own_next.is_finite() { next.max(own_next) } else { next }.hypot(off);
     let rates = Joined::of(windows.iter().flat_map(|window| window.rate(slope)), last.seconds);
     Some(OfWindows { ci95: around(ci_half)?, pi95: around(pi_half)?, wander: wander(&rates, last) })

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(ratio(&[Batch { sum: 0.0, weight: 0.0 }; 9]), Estimate::exact(0.0));
         assert_eq!(mean(&[4.0]), Estimate { mean: 4.0, ci95: [4.0, 4.0], n: 1 });
         let rising: Vec<f64> = (0..100).map(f64::from).collect();
-        assert!(mean(&rising).n < 5, "a ramp is no sample of a hundred");
+        assert!(mean(&rising).n < 5, "a ramp is not a sample of a hundred");
         assert_eq!(mean(&[4.0; 10]), Estimate { mean: 4.0, ci95: [4.0, 4.0], n: 10 });
     }
 

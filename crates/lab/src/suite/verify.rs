@@ -70,7 +70,7 @@ impl Suite for Rounds {
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
         if !site.takes(self.block_bytes) {
             let reason = format!(
-                "{} is no multiple of {}, the smallest I/O around the page cache",
+                "{} is not a multiple of {}, the smallest I/O around the page cache",
                 size_word(self.block_bytes),
                 Bytes(site.block_bytes.into())
             );

@@ -145,7 +145,7 @@ fn interrupted_open_loop_search_reports_interruption() {
     interrupt.set();
     let found = find_with("", "mean<=10ms", &interrupt, |_| {}).outcome;
     assert_eq!(found.search.answer.stopped_by, StoppedBy::Interrupted);
-    // No rate was offered yet, and what the closed loop gave is no answer.
+    // No rate was offered yet, and what the closed loop gave is not an answer.
     assert!(
         found.search.answer.is_empty()
             && found.search.answer.rate_iops.is_some()

@@ -139,7 +139,7 @@ fn drifting_device_is_not_reported_as_steady() {
     assert!(silent as f64 <= 0.05 * seeds as f64, "called steady in {silent} of {seeds} searches");
 }
 
-/// A rate that wanders is no performance shift.
+/// A rate that wanders is not a performance shift.
 #[test]
 fn noise_is_not_reported_as_performance_shift() {
     let seeds = seeds();

@@ -91,7 +91,7 @@ impl Command {
             }
             Self::Suite(StepTime::Seconds) => "increase --seconds",
             Self::Suite(StepTime::Scale) => "reduce --scale",
-            Self::Suite(StepTime::Fixed) => "use a suite with longer steps",
+            Self::Suite(StepTime::Fixed) => "make the steps longer in the suite's file",
             Self::Profile => "increase --for",
             Self::Doctor | Self::DbSetup => "measure for longer",
         }

@@ -102,8 +102,10 @@ impl FigureFact {
             Self::ArrivalsWaited { waited, max_depth } => Caveat::new(
                 CaveatCode::ArrivalsWaited,
                 format!(
-                    "up to {waited} I/Os were due and waited because {max_depth} were outstanding; the \
-                     target saw no larger queue depth, and their response times include the wait"
+                    "up to {} I/Os were due and waited because {} were outstanding; the target saw no \
+                     larger queue depth, and their response times include the wait",
+                    number(*waited),
+                    number((*max_depth).into())
                 ),
                 format!("{} if the target can serve more I/Os at once", command.deeper()),
             ),
@@ -112,20 +114,28 @@ impl FigureFact {
             }
             Self::FewSamples { ios: few, wanted } => Caveat::new(
                 CaveatCode::TooFewSamples,
-                format!("{few} {ios} are too few for percentiles; p99 needs {wanted}"),
+                format!(
+                    "{} {ios} are too few for percentiles; p99 needs {}",
+                    number(*few),
+                    number(*wanted)
+                ),
                 longer,
             ),
             Self::FewForLimit { limit, ios: few, wanted } => {
                 let statistic = command.words().statistic(limit);
                 Caveat::new(
                     CaveatCode::TooFewSamples,
-                    format!("{statistic} rests on {few} {ios}; a reliable value needs {wanted}"),
+                    format!(
+                        "{statistic} rests on {} {ios}; a reliable value needs {}",
+                        number(*few),
+                        number(*wanted)
+                    ),
                     longer,
                 )
             }
             Self::Overflow { count } => Caveat::of(
                 CaveatCode::LatencyOverflow,
-                format!("{count} latencies exceed 18 minutes and are in no percentile"),
+                format!("{} latencies exceed 18 minutes and are in no percentile", number(*count)),
             ),
             Self::Moved { moved_bytes, requested_bytes, direct } => {
                 moved(*moved_bytes, *requested_bytes, *direct, command)
@@ -133,6 +143,7 @@ impl FigureFact {
             Self::Errors { count, first, in_ramp } => {
                 let first =
                     first.as_ref().map_or_else(String::new, |first| format!(", the first {first}"));
+                let count = number(*count);
                 let message = if *in_ramp {
                     format!("{count} {ios} failed in the ramp, before measuring began{first}")
                 } else {
@@ -157,6 +168,11 @@ impl FigureFact {
             }
         }
     }
+}
+
+/// Formats a number with separators between thousands.
+fn number(n: u64) -> Count {
+    Count(n as f64)
 }
 
 fn moved(moved_bytes: u64, requested_bytes: u64, direct: bool, command: Command) -> Caveat {
@@ -253,7 +269,7 @@ fn nothing(seconds: f64, outstanding: f64, why: Option<NothingWhy>, command: Com
 fn cut_short(fact: &CutShort, command: Command) -> Caveat {
     let of_database = matches!(command, Command::DbFind | Command::DbBeside);
     let (why, hint) = match (fact.by_depth, of_database) {
-        (false, _) => ("the time to measure ran out", command.longer()),
+        (false, _) => ("the measuring budget ran out", command.longer()),
         (true, false) => ("no larger queue depth was allowed", command.deeper()),
         (true, true) => ("no more processes were allowed", command.deeper()),
     };
@@ -269,7 +285,11 @@ fn cut_short(fact: &CutShort, command: Command) -> Caveat {
         }
         (_, false) => "no load was found that keeps the limits",
     };
-    Caveat::new(CaveatCode::SearchCutShort, format!("{why} {place}; {known}"), hint)
+    Caveat::new(
+        CaveatCode::SearchCutShort,
+        format!("the search ended {place}, because {why}; {known}"),
+        hint,
+    )
 }
 
 /// Returns at least one example of each fact.

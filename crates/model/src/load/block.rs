@@ -114,7 +114,7 @@ impl BlockSplit {
             .ok_or_else(|| fail(format!("\"{text}\" is not two sizes; hint: use 4k-64k")))?;
         let (least_bytes, most_bytes) = (parse_block_size(least)?, parse_block_size(most)?);
         if least_bytes > most_bytes {
-            return Err(fail(format!("\"{text}\" ends before it begins")));
+            return Err(fail("the first size is larger than the second".to_owned()));
         }
         if least_bytes == most_bytes {
             return Ok(Self::fixed(least_bytes));
@@ -155,7 +155,7 @@ impl BlockSplit {
         let given: u32 = entries.iter().filter_map(|(_, share)| *share).sum();
         let open = entries.iter().filter(|(_, share)| share.is_none()).count() as u32;
         if given > 100 || (open == 0 && given != 100) {
-            return Err(fail(format!("the shares in \"{text}\" sum to {given}, not 100")));
+            return Err(fail(format!("the shares sum to {given}, not 100")));
         }
         let rest = 100 - given;
         let mut opened = 0;

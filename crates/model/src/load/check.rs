@@ -29,7 +29,7 @@ impl Load {
             return fail("fdatasync", "cannot be used with fsync; hint: use one of them");
         }
         if self.dependent && !self.rw.is_random() {
-            return fail("dependent", "needs random offsets; hint: use rw=randrw");
+            return fail("dependent", "needs random offsets; hint: use --rw=randrw");
         }
         if self.dependent && self.block.read != self.block.write {
             return fail("dependent", "needs one block size for reads and writes");
@@ -52,7 +52,7 @@ impl Load {
                 return fail("thinktime_blocks", "0 never pauses; hint: use 1 or more");
             }
             if thinktime.pause_ns == 0 {
-                return fail("thinktime", "0 is no pause; hint: use 100us, or no thinktime");
+                return fail("thinktime", "0 is not a pause; hint: use 100us, or no thinktime");
             }
         }
         if let Some(arrivals) = self.arrivals
@@ -79,7 +79,7 @@ impl Load {
         if self.coverage && self.distribution != Distribution::Uniform {
             return fail(
                 "norandommap",
-                "norandommap=0 cannot be used with random_distribution; hint: use norandommap=1",
+                "norandommap=0 cannot be used with random_distribution; hint: use --norandommap=1",
             );
         }
         let (random, wanted) = match self.modifier {
@@ -98,7 +98,7 @@ impl Load {
         if random && self.coverage {
             return fail(
                 "norandommap",
-                "norandommap=0 cannot be used with several I/Os per offset; hint: use norandommap=1",
+                "norandommap=0 cannot be used with several I/Os per offset; hint: use --norandommap=1",
             );
         }
         if random && self.blockalign_bytes.is_some() {

@@ -34,16 +34,14 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    const WANTED: &'static str =
-        "hint: use uniform, zipf:1.2, pareto:0.2, normal:20 or zoned:60/10:30/20:10/70";
+    const WANTED: &'static str = "is not a distribution; hint: use uniform, zipf:1.2, pareto:0.2, normal:20 or zoned:60/10:30/20:10/70";
 }
 
 impl FromStr for Distribution {
     type Err = LoadError;
 
     fn from_str(text: &str) -> Result<Self, LoadError> {
-        let fail =
-            || LoadError::new("random_distribution", format!("\"{text}\": {}", Self::WANTED));
+        let fail = || LoadError::new("random_distribution", format!("\"{text}\" {}", Self::WANTED));
         let (kind, value) = text.split_once(':').unwrap_or((text, ""));
         let number = |default: f64, ok: &dyn Fn(f64) -> bool| {
             let value =

@@ -288,7 +288,7 @@ impl Load {
         }
         let needs_pattern = verify.algorithm == VerifyAlgorithm::Pattern;
         if needs_pattern && verify.pattern.is_none() {
-            return fail("verify", "pattern needs one; hint: use verify_pattern=0xaa55".into());
+            return fail("verify", "pattern needs one; hint: use --verify_pattern=0xaa55".into());
         }
         self.check_only(verify)?;
         let (unit, grain) = (self.verify_unit_bytes(), self.grain_bytes());
@@ -316,15 +316,15 @@ impl Load {
         }
         if !self.is_counted() {
             return fail(
-                "a load that ends by time does not say what it wrote; hint: use io_size or \
-                 number_ios, as of the run that wrote",
+                "a load that ends by time does not say what it wrote; hint: use --io_size or \
+                 --number_ios, with the value of the run that wrote",
             );
         }
         let draws = self.rw.is_random() && !self.coverage;
         if draws && self.engine.is_synchronous() && self.iodepth > 1 {
             return fail(
-                "workers that share their I/Os draw others each time; hint: use iodepth=1, or \
-                 norandommap=0",
+                "workers that share their I/Os draw others each time; hint: use --iodepth=1, or \
+                 --norandommap=0",
             );
         }
         Ok(())

@@ -129,10 +129,10 @@ impl<'a> Reader<'a> {
         if let Some((_, Some(text))) = self.reference(value) {
             return Ok(text.to_owned());
         }
-        let right = "hint: use a text, a number or true";
+        let right = "must be a string, a number or a boolean, not";
         match value {
             DeValue::String(text) if text.chars().any(char::is_control) => {
-                Err(self.wrong(member, "a text of one line is wanted"))
+                Err(self.wrong(member, "must be one line"))
             }
             DeValue::String(text) => Ok(text.clone().into_owned()),
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
@@ -140,9 +140,9 @@ impl<'a> Reader<'a> {
                 .map_err(|_| self.wrong(member, "the number is too large")),
             DeValue::Float(number) => Ok(number.as_str().to_owned()),
             DeValue::Boolean(truth) => Ok(u8::from(*truth).to_string()),
-            DeValue::Array(_) => Err(self.wrong(member, format!("is no list; {right}"))),
-            DeValue::Table(_) => Err(self.wrong(member, format!("is no table; {right}"))),
-            DeValue::Datetime(_) => Err(self.wrong(member, format!("is no date; {right}"))),
+            DeValue::Array(_) => Err(self.wrong(member, format!("{right} a list"))),
+            DeValue::Table(_) => Err(self.wrong(member, format!("{right} a table"))),
+            DeValue::Datetime(_) => Err(self.wrong(member, format!("{right} a date"))),
         }
     }
 
@@ -174,7 +174,10 @@ impl<'a> Reader<'a> {
     pub(super) fn words(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
         match member.value {
             DeValue::String(_) => Ok(self.value(member)?.trim().to_owned()),
-            _ => Err(self.wrong(member, format!("hint: use {} = \"…\"", member.name))),
+            _ => {
+                Err(self
+                    .wrong(member, format!("must be a string; hint: use {} = \"…\"", member.name)))
+            }
         }
     }
 
@@ -190,7 +193,7 @@ impl<'a> Reader<'a> {
     pub(super) fn table(&self, member: &Member<'a>) -> Result<&'a DeTable<'a>, SuiteFileError> {
         match member.value {
             DeValue::Table(table) => Ok(table),
-            _ => Err(self.wrong(member, format!("hint: use [{}]", member.name))),
+            _ => Err(self.wrong(member, format!("must be a table; hint: use [{}]", member.name))),
         }
     }
 
@@ -200,8 +203,10 @@ impl<'a> Reader<'a> {
         member: &Member<'t>,
     ) -> Result<Vec<(usize, &'t DeTable<'t>)>, SuiteFileError> {
         let right = match member.name {
-            "step" => "hint: use [[step]]",
-            _ => "hint: use jobs = [{ rw = \"read\" }, { rw = \"write\" }]",
+            "step" => "must be a list of tables; hint: use [[step]]",
+            _ => {
+                "must be a list of tables; hint: use jobs = [{ rw = \"read\" }, { rw = \"write\" }]"
+            }
         };
         let DeValue::Array(list) = member.value else { return Err(self.wrong(member, right)) };
         let one = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
@@ -284,18 +289,20 @@ impl<'a> Reader<'a> {
 
     fn option(&self, member: &Member<'_>, kind: Kind) -> Result<Listed, SuiteFileError> {
         let elsewhere = match (member.name, kind) {
-            ("seconds" | "ramp" | "limit", Kind::Defaults) => {
-                Some("hint: put it above the first table, for all steps, or in a [[step]]")
-            }
+            ("seconds" | "ramp" | "limit", Kind::Defaults) => Some(
+                "a table of options cannot have it; hint: put it above the first table, for all steps, or in a [[step]]",
+            ),
             ("seconds" | "ramp" | "limit" | "find" | "jobs", _) => {
-                Some("hint: put it in the [[step]]")
+                Some("only a step can have it; hint: put it in a [[step]]")
             }
-            ("name" | "key", _) => Some("hint: put it in a [[step]]"),
-            ("runtime", _) => Some("hint: use seconds"),
-            ("ramp_time" | "ramp-time", _) => Some("hint: use ramp"),
-            ("latency_target" | "latency_percentile", _) => Some("hint: use find = \"p99<=5ms\""),
+            ("name" | "key", _) => Some("only a step can have it; hint: put it in a [[step]]"),
+            ("runtime", _) => Some("a suite calls it seconds; hint: use seconds"),
+            ("ramp_time" | "ramp-time", _) => Some("a suite calls it ramp; hint: use ramp"),
+            ("latency_target" | "latency_percentile", _) => {
+                Some("a suite calls it find; hint: use find = \"p99<=5ms\"")
+            }
             ("stonewall", _) => Some("steps run one after the other; hint: leave it out"),
-            ("unlink", _) => Some("hint: use --rm"),
+            ("unlink", _) => Some("a suite file has no such option; hint: use --rm"),
             ("filename" | "directory", _) => {
                 Some("the target is named on the command line; hint: leave it out")
             }
@@ -308,7 +315,7 @@ impl<'a> Reader<'a> {
         if !member.name.starts_with(|c: char| c.is_ascii_lowercase())
             || !member.name.chars().all(is_word)
         {
-            return Err(self.wrong(member, "is no option; hint: use one such as rw"));
+            return Err(self.wrong(member, "is not an option; hint: use one such as rw"));
         }
         let values = self.values(member)?;
         let is_list = matches!(member.value, DeValue::Array(_)) || values.len() > 1;

@@ -21,7 +21,7 @@ impl SuiteOption {
         let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let begins = option.name.starts_with(|c: char| c.is_ascii_lowercase());
         if !begins || !option.name.chars().all(is_word) {
-            let reason = "is no name of an option; hint: use lower-case letters";
+            let reason = "is not the name of an option; hint: use lower-case letters";
             return Err(reader.wrong(option, reason));
         }
         let mut read = Self { name: option.name.to_owned(), ..Self::default() };

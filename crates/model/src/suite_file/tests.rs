@@ -113,11 +113,11 @@ fn parse_errors_report_the_line_number() {
         ("[[step]]\nname = \"a\"\nruntime = 5", 3, "hint: use seconds"),
         ("[[step]]\nname = \"a\"\nfilename = \"/x\"", 3, "command line"),
         ("[[step]]\nname = \"a\"\nusers = []", 3, "empty"),
-        ("[[step]]\nname = \"a\"\nusers = {}", 3, "no table"),
-        ("[[step]]\nname = \"a\"\nrw.x = 1", 3, "no table"),
-        ("[[step]]\nname = \"a\"\nusers = [[1]]", 3, "no list"),
-        ("[[step]]\nname = \"a\"\nusers = 1979-05-27", 3, "no date"),
-        ("[[step]]\nname = \"a\"\n\"--rw\" = 1", 3, "no option"),
+        ("[[step]]\nname = \"a\"\nusers = {}", 3, "not a table"),
+        ("[[step]]\nname = \"a\"\nrw.x = 1", 3, "not a table"),
+        ("[[step]]\nname = \"a\"\nusers = [[1]]", 3, "not a list"),
+        ("[[step]]\nname = \"a\"\nusers = 1979-05-27", 3, "not a date"),
+        ("[[step]]\nname = \"a\"\n\"--rw\" = 1", 3, "not an option"),
         ("[[step]]\nname = \"a\"\nusers = 99999999999999999999", 3, "large"),
         ("[[step]]\nname = \"a\"\njobs = []", 3, "empty"),
         ("[[step]]\nname = \"a\"\njobs = [5]", 3, "jobs = [{"),
@@ -175,7 +175,7 @@ fn suite_options_are_substituted_for_values() {
 fn invalid_suite_options_are_rejected() {
     for (text, word) in [
         ("[options]\nUsers = {}", "no name of an option"),
-        ("[options]\nusers = 5", "users: hint: use [users]"),
+        ("[options]\nusers = 5", "users: must be a table; hint: use [users]"),
         ("[options]\nusers = { values = 5 }", "values: is not one of value, default and help"),
     ] {
         let error = SuiteHead::parse(text).unwrap_err();

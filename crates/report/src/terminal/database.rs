@@ -257,12 +257,12 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
 /// Explains how a database can exceed the capacity measured on its device.
 fn why_above(head: &Head) -> &'static str {
     if head.load.database().is_some_and(|load| load.mode == "read") {
-        "More than the device was found to sustain: a cache below it has some of what the database \
-         reads, it does not always do the same, or I/Os of others were counted."
+        "The database read more than the device sustained in its search. A cache below the database \
+         may hold part of the data, the device may have changed, or I/Os of other programs were counted."
     } else {
-        "More than the device was found to sustain of random blocks under these limits: the log is \
-         written in sequence, no limit bounds what the write daemon hands over, or I/Os of others were \
-         counted."
+        "The database did more I/O than the device sustained in its search for random blocks. The log \
+         is written sequentially, no limit bounds the I/O of the write daemon, or I/Os of other programs \
+         were counted."
     }
 }
 

@@ -14,8 +14,11 @@ use iogauge_model::{Limit, Load};
 pub(crate) fn load(workload: &Workload) -> String {
     match workload {
         Workload::Load(load) => load_words(load),
-        Workload::Database(DatabaseLoad { label, .. })
-        | Workload::Steps { label, .. }
+        Workload::Database(DatabaseLoad { label, .. }) => match label.split_once(", ") {
+            Some((mode, more)) => format!("mode {mode} ({more})"),
+            None => format!("mode {label}"),
+        },
+        Workload::Steps { label, .. }
         | Workload::Suite { label, .. }
         | Workload::Label { label } => label.clone(),
         Workload::Jobs { .. } | Workload::Other(_) => "the load".to_owned(),

@@ -84,7 +84,7 @@ impl Terms {
     /// Returns the name of a search's upper bound.
     pub(super) fn most(self) -> &'static str {
         if self.is_database() {
-            "the most processes allowed"
+            "the largest number of processes allowed"
         } else {
             "the largest queue depth allowed"
         }

@@ -27,12 +27,14 @@ pub fn find_verdict(document: &FindDocument) -> String {
     }
     let load = names::load(&document.head.load);
     let terms = Terms::of(&document.head);
+    let (of, with, perform) =
+        if terms.is_database() { ("in", "in", "run") } else { ("of", "for", "do") };
     let limits = names::limits(&document.search.limits, terms);
     let iops = names::capacity(answer, terms.rate);
     let place = place(document);
     let measured = names::measured(document);
     if answer.stopped_by == StoppedBy::Undecided {
-        let asked = format!("The capacity of {target} for {load} while {limits} is undecided:");
+        let asked = format!("The capacity of {target} {with} {load} while {limits} is undecided:");
         let ios = names::count(answer.latency_ns.n as f64);
         return match () {
             () if exceeds_at_times(document) => format!(
@@ -44,7 +46,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
                  sure that any load keeps the limit."
             ),
             () => format!(
-                "Whether {target} can do {load} while {limits} is undecided: {place}, the smallest load, some \
+                "Whether {target} can {perform} {load} while {limits} is undecided: {place}, the smallest load, some \
                  windows meet the limit and others break it ({measured})."
             ),
         };
@@ -52,7 +54,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     if answer.stopped_by == StoppedBy::Starved {
         let seen = names::count(answer.iops.mean);
         return format!(
-            "The capacity of {target} for {load} while {limits} is undecided: this machine had too little \
+            "The capacity of {target} {with} {load} while {limits} is undecided: this machine had too little \
              processor time for iogauge; {place} it saw {seen} {} with {measured}.",
             terms.rate
         );
@@ -60,10 +62,10 @@ pub fn find_verdict(document: &FindDocument) -> String {
     if !answer.met {
         return match answer.stopped_by {
             StoppedBy::Unattainable => format!(
-                "{target} cannot do {load} while {limits}: even {place} it delivers {iops} with {measured}."
+                "{target} cannot {perform} {load} while {limits}: even {place} it delivers {iops} with {measured}."
             ),
             _ => format!(
-                "No load was found at which {limits} for {load} on {target}; {place} it delivers {iops} with {measured}; {}.",
+                "No load was found at which {limits} {with} {load} on {target}; {place} it delivers {iops} with {measured}; {}.",
                 stop_reason(answer, terms)
             ),
         };
@@ -74,7 +76,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
         false => stop_reason(answer, terms),
     };
     format!(
-        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {reason}.{}{}",
+        "{target} {sustains} {iops} {of} {load} while {limits}, {place} ({measured}); {reason}.{}{}",
         nearly_all(document).unwrap_or_default(),
         wanders(document).unwrap_or_default()
     )
@@ -289,7 +291,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         }
         StoppedBy::Saturated => {
             return format!(
-                "stopped by saturation: more {concurrency} {} no {rate}, and the limit still holds",
+                "stopped by saturation: more {concurrency} {} no {rate}; the limit is kept",
                 terms.add()
             );
         }
@@ -304,7 +306,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         }
         StoppedBy::MaxDepth => {
             return format!(
-                "stopped at {}, where the limit still holds: the target may do more",
+                "stopped at {} with the limit kept: the target may do more",
                 terms.most()
             );
         }

@@ -52,7 +52,7 @@ pub fn document(reads: u64, runtime_ms: u64, more: &str) -> String {
 
 /// Returns a number in a document.
 pub fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Returns the codes and messages of a document's caveats.

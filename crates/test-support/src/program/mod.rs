@@ -22,7 +22,7 @@ pub const EIGHT: &str = "sim:channels=8,service=100us";
 /// Fails if a number differs from the truth by more than this share of it.
 #[track_caller]
 pub fn near(value: &Value, truth: f64, relative: f64) {
-    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"));
     assert!((value / truth - 1.0).abs() <= relative, "{value} is not near {truth}");
 }
 
@@ -30,7 +30,9 @@ pub fn near(value: &Value, truth: f64, relative: f64) {
 /// one.
 pub fn is_one_message(stderr: &str) -> bool {
     let mut lines = stderr.lines();
-    let fact = lines.next().is_some_and(|l| l.starts_with("error: ") || l.starts_with("warning: "));
+    let fact = lines.next().is_some_and(|line| {
+        (line.starts_with("error: ") || line.starts_with("warning: ")) && !line.contains(": hint: ")
+    });
     let hint = lines.next().is_none_or(|line| line.starts_with("hint: "));
     fact && hint && lines.next().is_none() && stderr.ends_with('\n')
 }

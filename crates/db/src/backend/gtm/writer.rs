@@ -157,7 +157,7 @@ fn ns_between(begin: u64, end: u64) -> u64 {
 
 fn strange(line: &str) -> DbError {
     let line: String = line.chars().take(80).collect();
-    DbError::Failed(format!("GT.M's process answers \"{line}\", which is no line of ours"))
+    DbError::Failed(format!("GT.M's process answers \"{line}\", which iogauge does not expect"))
 }
 
 #[cfg(test)]

@@ -306,7 +306,7 @@ impl Database for Postgres {
         connection.each_row(&sql, |row| match row {
             [Some(subscript), Some(value)] => match subscript.parse() {
                 Ok(subscript) => see(subscript, value),
-                Err(_) => Err(DbError::Failed(format!("{table}: {subscript} is no subscript"))),
+                Err(_) => Err(DbError::Failed(format!("{table}: {subscript} is not a subscript"))),
             },
             _ => Err(DbError::Failed(format!("{table}: a row has no value"))),
         })

@@ -35,7 +35,7 @@ pub(super) fn find(
         }
     };
     if !about.is_file() || about.len() > MOST_BYTES {
-        return Err(format!("{shown} is no file of passwords; hint: use one in libpq's form"));
+        return Err(format!("{shown} is not a password file; hint: use libpq's format"));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!("others may read {shown}; hint: run chmod 0600"));

@@ -84,7 +84,7 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
         )),
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => read_only(),
         Some(ErrorCode::CannotOpen) if is_foreign(path) => DbError::Foreign(format!(
-            "{path_word}: it is no regular file, so that iogauge did not make it; hint: move it \
+            "{path_word}: it is not a regular file, so that iogauge did not make it; hint: move it \
              elsewhere"
         )),
         Some(ErrorCode::CannotOpen) if !may_be_written(path) => read_only(),

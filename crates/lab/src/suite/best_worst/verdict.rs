@@ -31,7 +31,7 @@ impl Report<'_> {
         };
         let worst = self.least_iops().map(|figure| {
             let fewer = match self.ratio() {
-                Some(ratio) if ratio >= 1.05 => format!(", {ratio:.1} times fewer"),
+                Some(ratio) if ratio >= 1.05 => format!("; the best is {ratio:.1} times as high"),
                 _ => String::new(),
             };
             format!("at its worst {} IOPS ({}{fewer})", rate(figure.all.iops), figure.key)

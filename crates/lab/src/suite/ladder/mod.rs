@@ -33,7 +33,7 @@ struct Ladder {
 
 pub(super) fn build(own: Own, options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     if own.steps.len() < 2 {
-        let reason = "one rung is no ladder; hint: use 1,2,4,8";
+        let reason = "one rung is not a ladder; hint: use 1,2,4,8";
         return Err(SuiteError::option("users", reason));
     }
     let load = own.last_load();

@@ -39,7 +39,7 @@ impl Ladder {
         let first = self.own.steps[0].load().numjobs;
         let each = if first == 1 { "one user alone".to_owned() } else { counted(first, "user") };
         table.notes.push(format!(
-            "growth: of the IOPS since the row before, 100 % being the growth of the users; per user: IOPS \
+            "growth: increase of the IOPS over the row above, in percent of the increase of the users; per user: IOPS \
              of each user, 100 % being those of {each}."
         ));
         table
@@ -85,7 +85,7 @@ impl Ladder {
         }
         if end == Some(End::Growth) {
             sentences.push(format!(
-                "The limit {} still holds with {}; --growth 0 goes on until it breaks.",
+                "The limit {} is kept with {}; --growth 0 continues until it is broken.",
                 listed(&self.limits, ", "),
                 counted(last.users, "user")
             ));

@@ -59,7 +59,7 @@ fn ladder_ends_when_iops_stop_growing() {
         "Count on 44,000 IOPS with 8 users at a mean latency of 182 µs: 8 users bring 22 % more \
          IOPS than 4, at a mean of 182 µs."
     );
-    assert!(conclusion.verdict[3].contains("mean <= 10 ms still holds with 8 users"));
+    assert!(conclusion.verdict[3].contains("mean <= 10 ms is kept with 8 users"));
     let SuiteTable::Own(table) = &conclusion.tables[0] else { panic!("no table") };
     let percent = |column: usize| match table.rows[3][column] {
         Cell::Percent(percent) => percent.round(),
@@ -124,7 +124,7 @@ fn growth_within_noise_does_not_end_the_ladder() {
 
 #[test]
 fn ladder_rejects_impossible_options_with_reason() {
-    assert!(refused(&[("users", "8")]).contains("one rung is no ladder"));
+    assert!(refused(&[("users", "8")]).contains("one rung is not a ladder"));
     assert!(refused(&[("limit", "write:mean<=1ms")]).contains("bounds writes"));
     assert!(refused(&[("rwmixread", "70")]).contains("mixes nothing"));
     assert!(refused(&[("growth", "150")]).contains("between 0 and 100"));

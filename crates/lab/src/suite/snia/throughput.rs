@@ -15,7 +15,7 @@ pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let block_bytes = options.size_bytes("bs")?.unwrap_or(SIZES_BYTES[0]);
     if !SIZES_BYTES.contains(&block_bytes) {
         let reason = format!(
-            "{} is no block size of this test; hint: use 1m or 128k",
+            "{} is not a block size of this test; hint: use 1m or 128k",
             size_word(block_bytes)
         );
         return Err(SuiteError::option("bs", reason));

@@ -93,7 +93,7 @@ pub(super) fn blockalign(o: &mut Typed, value: &Value<'_>) -> Set {
 
 pub(super) fn startdelay(o: &mut Typed, value: &Value<'_>) -> Set {
     if value.word()?.contains(['-', ':']) {
-        return Err(Wrong::unsupported("iogauge has no random delay; hint: use startdelay=5"));
+        return Err(Wrong::unsupported("iogauge has no random delay; hint: use --startdelay=5"));
     }
     o.plain.startdelay_ns = value.duration_ns(1e9)?;
     Ok(())
@@ -259,7 +259,7 @@ pub(super) fn nrfiles(o: &mut Typed, value: &Value<'_>) -> Set {
 pub(super) fn filesize(o: &mut Typed, value: &Value<'_>) -> Set {
     let text = value.word()?;
     if text.contains(['-', ':']) && !text.starts_with('(') {
-        return Err(Wrong::unsupported("all files have one size; hint: use filesize=1g"));
+        return Err(Wrong::unsupported("all files have one size; hint: use --filesize=1g"));
     }
     o.file_size = Some(value.number()?).filter(|size| *size > 0);
     Ok(())

@@ -153,8 +153,10 @@ impl<'a> Value<'a> {
         if text.ends_with('%') {
             return percent(text).map(Span::Percent);
         }
-        if text.ends_with(['z', 'Z']) {
-            return Err(Wrong::unsupported("zones are not known here; hint: use bytes or percent"));
+        let zones = text.strip_suffix(['z', 'Z']);
+        if zones.is_some_and(|zones| zones.parse::<u64>().is_ok()) {
+            let reason = "iogauge does not know the zones of a device; hint: use bytes or percent";
+            return Err(Wrong::unsupported(reason));
         }
         number(text, self.dialect).map(Span::Bytes)
     }
@@ -202,10 +204,9 @@ impl<'a> Value<'a> {
 
 fn percent(text: &str) -> Result<u32, Wrong> {
     let whole = text.strip_suffix('%').unwrap_or(text).trim().parse::<u32>();
-    whole
-        .ok()
-        .filter(|percent| *percent <= 100)
-        .ok_or_else(|| Wrong::value(format!("\"{text}\" is not a percentage from 0 to 100")))
+    whole.ok().filter(|percent| *percent <= 100).ok_or_else(|| {
+        Wrong::value(format!("\"{text}\" is not a whole percentage between 0 and 100"))
+    })
 }
 
 /// Parses a whole number with fio's suffixes, ignoring case.

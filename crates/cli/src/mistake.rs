@@ -1,0 +1,199 @@
+//! Words an error for the command that was typed: options as its user spells them, and the
+//! command's own help as the last resort.
+
+use crate::args::{Cli, SuiteCommon};
+use crate::job_source;
+use crate::screen::{self, HINT};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, Command, CommandFactory};
+use iogauge_model::load::options;
+use std::ffi::OsString;
+
+/// Where the user wrote the workload options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    CommandLine,
+    JobFile,
+    SuiteFile,
+}
+
+/// The command as typed.
+#[derive(Debug)]
+pub struct Typed {
+    command: Command,
+    /// The command's words: `iogauge db run`.
+    words: String,
+    place: Place,
+}
+
+impl Typed {
+    /// Finds the command that the arguments, with the program first, name.
+    pub fn of(arguments: &[OsString]) -> Self {
+        let mut command = Cli::command();
+        command.build();
+        let mut words = "iogauge".to_owned();
+        let mut place = Place::CommandLine;
+        for word in arguments.iter().skip(1).map(|word| word.to_string_lossy()) {
+            let is_job_file = job_source::named(&word).is_some();
+            if let Some(inner) = command.find_subcommand(word.as_ref()) {
+                command = inner.clone();
+            } else if command.is_allow_external_subcommands_set() && !word.starts_with('-') {
+                command = SuiteCommon::augment_args(Command::new("suite"));
+                place = if is_job_file { Place::JobFile } else { Place::SuiteFile };
+            } else {
+                if is_job_file && ["run", "find"].contains(&command.get_name()) {
+                    place = Place::JobFile;
+                }
+                break;
+            }
+            words = format!("{words} {word}");
+        }
+        Self { command, words, place }
+    }
+
+    /// Joins an error and its causes, and spells the options in its hints for this command.
+    pub fn one_line(&self, error: &anyhow::Error) -> String {
+        self.spelled(&in_one_line(error))
+    }
+
+    /// Spells the options in the hints of an error as the user has to write them. A hint with an
+    /// option that the command does not have is left out.
+    fn spelled(&self, text: &str) -> String {
+        let mut parts = text.split(HINT);
+        let fact = parts.next().unwrap_or_default().to_owned();
+        let hints = parts.filter_map(|hint| self.hint(hint));
+        hints.fold(fact, |text, hint| text + HINT + &hint)
+    }
+
+    fn hint(&self, hint: &str) -> Option<String> {
+        // Whole commands are spelled out.
+        if hint.contains("iogauge ") || hint.starts_with("run ") {
+            return Some(hint.to_owned());
+        }
+        let words: Option<Vec<String>> = hint.split(' ').map(|word| self.word(word)).collect();
+        Some(words?.join(" "))
+    }
+
+    fn word(&self, word: &str) -> Option<String> {
+        let Some(option) = word.strip_prefix("--") else { return Some(word.to_owned()) };
+        let bare = option.trim_end_matches([',', ';', ':']);
+        let (name, value) = bare.split_once('=').unwrap_or((bare, ""));
+        let end = &option[bare.len()..];
+        let is_of_load = options::find(name).is_some();
+        let dashed = name.replace('_', "-");
+        match self.place {
+            Place::JobFile if is_of_load => Some(option.to_owned()),
+            _ if self.has(&dashed) => Some(word.to_owned()),
+            Place::SuiteFile if is_of_load && value.is_empty() => Some(option.to_owned()),
+            Place::SuiteFile if is_of_load => {
+                let quote = if value.parse::<u64>().is_ok() { "" } else { "\"" };
+                Some(format!("{name} = {quote}{value}{quote}{end}"))
+            }
+            _ => None,
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.command.get_arguments().any(|argument| {
+            let aliases = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(name) || aliases.contains(&name)
+        })
+    }
+
+    /// Returns clap's message without its usage block. The hint is clap's tip or the command's
+    /// help.
+    pub fn usage_line(&self, error: &clap::Error) -> String {
+        let text = error.render().to_string();
+        let negative = negative_number(error);
+        let mut facts = Vec::new();
+        let mut hint = None;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        for line in lines.take_while(|line| !line.starts_with("Usage: ")) {
+            match line.strip_prefix("tip: ") {
+                // The tip would turn the option into a TARGET.
+                Some(tip) if negative.is_some() || tip.starts_with("to pass ") => {}
+                Some(tip) => hint = Some(tip.to_owned()),
+                None if line.starts_with("For more") => {}
+                None => facts.push(line),
+            }
+        }
+        if let Some(number) = negative {
+            hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
+        }
+        let facts = facts.join("; ").replace(":; ", ": ");
+        let facts = facts.strip_prefix("error: ").unwrap_or(&facts);
+        // The value parsers provide their own hints.
+        if facts.contains("hint: ") && hint.is_none() {
+            return self.spelled(facts);
+        }
+        format!("{facts}{HINT}{}", hint.unwrap_or_else(|| format!("run {} --help", self.words)))
+    }
+}
+
+/// Joins an error and its causes. Many errors already quote their causes.
+pub fn in_one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    screen::line(&line)
+}
+
+/// Returns the negative number that clap took for an option.
+fn negative_number(error: &clap::Error) -> Option<&str> {
+    let ContextValue::String(text) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_number = text.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit());
+    (error.kind() == clap::error::ErrorKind::UnknownArgument && is_number).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled(command: &str, text: &str) -> String {
+        let arguments: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+        Typed::of(&arguments).spelled(text)
+    }
+
+    #[test]
+    fn hints_spell_options_as_their_place_does() {
+        let text = "bs: no; hint: use --direct=0, which is buffered";
+        for (command, hint) in [
+            ("iogauge run f", "bs: no; hint: use --direct=0, which is buffered"),
+            ("iogauge run a.fio", "bs: no; hint: use direct=0, which is buffered"),
+            ("iogauge suite a.fio t", "bs: no; hint: use direct=0, which is buffered"),
+            ("iogauge suite a.toml t", "bs: no; hint: use direct = 0, which is buffered"),
+            ("iogauge suite snia-iops t", "bs: no"),
+        ] {
+            assert_eq!(spelled(command, text), hint);
+        }
+        let rw = "no; hint: use --rw=randrw or --rw=read";
+        let toml = "no; hint: use rw = \"randrw\" or rw = \"read\"";
+        assert_eq!(spelled("iogauge suite a.toml t", rw), toml);
+    }
+
+    #[test]
+    fn hints_with_whole_commands_stay() {
+        let text = "no; hint: run iogauge prepare TARGET --size=SIZE; hint: use --max-depth 9";
+        assert_eq!(spelled("iogauge find f", text), text);
+        let without = "no; hint: run iogauge prepare TARGET --size=SIZE";
+        assert_eq!(spelled("iogauge history list", text), without);
+    }
+
+    #[test]
+    fn the_command_is_found_among_the_arguments() {
+        for (typed, words) in [
+            ("iogauge", "iogauge"),
+            ("iogauge --nonsense run f", "iogauge"),
+            ("iogauge db run sqlite:d", "iogauge db run"),
+            ("iogauge suite oltp f", "iogauge suite oltp"),
+            ("iogauge suite a.toml f", "iogauge suite a.toml"),
+            ("iogauge run run", "iogauge run"),
+        ] {
+            let arguments: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            assert_eq!(Typed::of(&arguments).words, words);
+        }
+    }
+}
