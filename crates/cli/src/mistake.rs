@@ -4,10 +4,13 @@
 use crate::args::{Cli, SuiteCommon};
 use crate::job_source;
 use crate::screen::{self, HINT};
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory};
 use iogauge_model::load::options;
 use std::ffi::OsString;
+
+/// Separates the alternatives of a hint.
+const OR: &str = ", or ";
 
 /// Where the user wrote the workload options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +59,8 @@ impl Typed {
         self.spelled(&in_one_line(error))
     }
 
-    /// Spells the options in the hints of an error as the user has to write them. A hint with an
-    /// option that the command does not have is left out.
+    /// Spells the options in the hints of an error as the user has to write them. An alternative
+    /// with an option that the command does not have is left out.
     fn spelled(&self, text: &str) -> String {
         let mut parts = text.split(HINT);
         let fact = parts.next().unwrap_or_default().to_owned();
@@ -70,7 +73,12 @@ impl Typed {
         if hint.contains("iogauge ") || hint.starts_with("run ") {
             return Some(hint.to_owned());
         }
-        let words: Option<Vec<String>> = hint.split(' ').map(|word| self.word(word)).collect();
+        let ways: Vec<String> = hint.split(OR).filter_map(|way| self.way(way)).collect();
+        (!ways.is_empty()).then(|| ways.join(OR))
+    }
+
+    fn way(&self, way: &str) -> Option<String> {
+        let words: Option<Vec<String>> = way.split(' ').map(|word| self.word(word)).collect();
         Some(words?.join(" "))
     }
 
@@ -103,10 +111,10 @@ impl Typed {
     /// Returns clap's message without its usage block. The hint is clap's tip or the command's
     /// help.
     pub fn usage_line(&self, error: &clap::Error) -> String {
-        let text = error.render().to_string();
         let negative = negative_number(error);
-        let mut facts = Vec::new();
-        let mut hint = None;
+        let (mut facts, mut hint) = (Vec::new(), None);
+        let value = invalid_value(error);
+        let text = value.unwrap_or_else(|| error.render().to_string());
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         for line in lines.take_while(|line| !line.starts_with("Usage: ")) {
             match line.strip_prefix("tip: ") {
@@ -141,11 +149,35 @@ pub fn in_one_line(error: &anyhow::Error) -> String {
     screen::line(&line)
 }
 
+/// Words a value that an option does not accept: `--precision must be between 0.1% and 50%, not 0`.
+fn invalid_value(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let ContextValue::String(value) = error.get(ContextKind::InvalidValue)? else { return None };
+    let name = argument.split(' ').next().unwrap_or(argument);
+    if value.is_empty() {
+        return None;
+    }
+    match (error.kind(), error.get(ContextKind::ValidValue)) {
+        (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => {
+            Some(format!("{name} must be one of {}, not \"{value}\"", valid.join(", ")))
+        }
+        (ErrorKind::ValueValidation, _) => {
+            let reason = std::error::Error::source(error)?.to_string();
+            Some(match () {
+                () if reason.starts_with("must ") => format!("{name} {reason}"),
+                () if reason.contains(value) => format!("{name}: {reason}"),
+                () => format!("{name}={value}: {reason}"),
+            })
+        }
+        _ => None,
+    }
+}
+
 /// Returns the negative number that clap took for an option.
 fn negative_number(error: &clap::Error) -> Option<&str> {
     let ContextValue::String(text) = error.get(ContextKind::InvalidArg)? else { return None };
     let is_number = text.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit());
-    (error.kind() == clap::error::ErrorKind::UnknownArgument && is_number).then_some(text)
+    (error.kind() == ErrorKind::UnknownArgument && is_number).then_some(text)
 }
 
 #[cfg(test)]
@@ -166,12 +198,21 @@ mod tests {
             ("iogauge suite a.fio t", "bs: no; hint: use direct=0, which is buffered"),
             ("iogauge suite a.toml t", "bs: no; hint: use direct = 0, which is buffered"),
             ("iogauge suite snia-iops t", "bs: no"),
+            ("iogauge doctor t", "bs: no"),
         ] {
             assert_eq!(spelled(command, text), hint);
         }
         let rw = "no; hint: use --rw=randrw or --rw=read";
         let toml = "no; hint: use rw = \"randrw\" or rw = \"read\"";
         assert_eq!(spelled("iogauge suite a.toml t", rw), toml);
+    }
+
+    #[test]
+    fn alternatives_with_options_of_other_commands_are_left_out() {
+        let text = "no such file; hint: make the directory, or use --size=SIZE to make the file";
+        assert_eq!(spelled("iogauge run f", text), text);
+        let left = "no such file; hint: make the directory";
+        assert_eq!(spelled("iogauge doctor f", text), left);
     }
 
     #[test]

@@ -7,15 +7,19 @@ mod common;
 use common::{Done, Place, skip};
 use iogauge_test_support::Group;
 use std::fmt::Write;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Runs a shell line in which `"$@"` is iogauge with these arguments.
 fn shell(place: &Place, script: &str, arguments: &[&str]) -> Done {
+    output(place, script, arguments).into()
+}
+
+fn output(place: &Place, script: &str, arguments: &[&str]) -> Output {
     let typed = place.command(arguments);
     let mut command = Command::new("bash");
     command.args(["-c", script, "bash"]).arg(typed.get_program()).args(typed.get_args());
     command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(place.work()).output().unwrap().into()
+    command.current_dir(place.work()).output().unwrap()
 }
 
 /// Asserts that a command ended by itself: successfully, or with a one-line error.
@@ -63,11 +67,13 @@ fn commands_work_with_a_small_stack() {
 }
 
 /// Returns a limit, in KiB, that is just large enough to load iogauge, plus one step. Under a smaller limit, the
-/// dynamic linker ends the process before any of its code runs. The size depends on the linked libraries.
+/// dynamic linker or Rust's runtime ends the process before any of its code runs. The size depends on the linked
+/// libraries.
 fn least_to_load_kib(place: &Place, limit: char) -> u32 {
     const STEP: usize = 1_000;
     let loads = |kib: &u32| {
-        shell(place, &format!("ulimit -{limit} {kib}; \"$@\""), &["--version"]).code == Some(0)
+        let script = format!("ulimit -{limit} {kib}; \"$@\"");
+        output(place, &script, &["--version"]).status.success()
     };
     let least =
         (1_000..1_000_000).step_by(STEP).find(loads).expect("it is loaded with enough memory");

@@ -351,7 +351,7 @@ pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
     let text = format!("{}: {}", path.display(), system_words(error));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            DbError::Full(format!("{text}; hint: use a smaller --size or another disk"))
+            DbError::Full(format!("{text}; hint: use a smaller database or another disk"))
         }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             DbError::ReadOnly(format!("{text}; hint: use a directory that you may write"))

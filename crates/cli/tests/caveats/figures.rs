@@ -76,7 +76,7 @@ fn too_few_samples() {
     let few = place.run(&find(target, &limit)).ends(7);
     assert_raised(&few, "too-few-samples", "doubt");
     let told = of_code(&few, "too-few-samples");
-    assert!(told[0]["message"].as_str().unwrap().contains("10000"), "{told:?}");
+    assert!(told[0]["message"].as_str().unwrap().contains("10,000"), "{told:?}");
     let many = place.run(&find("sim:channels=8,service=100us", &limit)).ends(0);
     assert_silent(&many, "too-few-samples");
     // The mean needs only a hundred I/Os.

@@ -194,7 +194,7 @@ fn invalid_acknowledgement_record_is_reported() {
         &backwards,
     ] {
         std::fs::write(&path, wrong).unwrap();
-        let words = ["d/RAN/acknowledged", "it is no iogauge.acknowledged/2", "hint: remove it"];
+        let words = ["d/RAN/acknowledged", "it is not iogauge.acknowledged/2", "hint: remove it"];
         assert_one_line(db.run("verify", &["--quiet"]), 1, &words);
     }
     // The hint works.

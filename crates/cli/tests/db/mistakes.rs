@@ -64,10 +64,10 @@ fn invalid_db_command_lines_are_rejected() {
         ),
         (
             "run sqlite:d --mode read --ladder 4,2",
-            "--ladder goes up from 1 process or more; hint: use 10,20,40",
+            "--ladder must list increasing numbers of processes; hint: use 10,20,40",
         ),
-        ("run sqlite:d --mode read --ladder 2,2", "--ladder goes up"),
-        ("run sqlite:d --mode read --ladder 0,2", "--ladder goes up"),
+        ("run sqlite:d --mode read --ladder 2,2", "--ladder must list increasing"),
+        ("run sqlite:d --mode read --ladder 0,2", "--ladder must be between 1 and 100000, not 0"),
         ("run sqlite:d --mode read --runtime 0", "--runtime 0 measures nothing; hint: use 60s"),
         (
             "find sqlite:d --mode read --budget 100ms",

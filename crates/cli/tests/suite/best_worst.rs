@@ -61,8 +61,8 @@ fn best_and_worst_case_of_a_simulated_device() {
     let verdict = document["verdict"][0].as_str().unwrap();
     assert!(
         verdict.starts_with(
-            "At its best 2.00 GB/s and 400,000 IOPS, at its worst 40,000 IOPS (random write, 10.0 times \
-             fewer); you can count on "
+            "At its best 2.00 GB/s and 400,000 IOPS, at its worst 40,000 IOPS (random write; the best is 10.0 times as \
+             high); you can count on "
         ) && verdict.ends_with(" of random 4 KiB reads under mean <= 10 ms."),
         "{verdict}"
     );

@@ -312,7 +312,7 @@ fn invalid_options_are_reported_with_file_and_line() {
         ("direct=2", &["direct: ", "0 or 1"]),
         ("iodepth=0", &["iodepth: ", "between 1"]),
         ("runtime=5x", &["runtime: ", "5x", "30s"]),
-        ("rwmixread=101", &["rwmixread: ", "0 to 100"]),
+        ("rwmixread=101", &["rwmixread: ", "between 0 and 100"]),
         ("ioengine=foo", &["ioengine: ", "foo", "io_uring"]),
         ("wait_for=nobody", &["wait_for: ", "nobody"]),
         ("offset=2g", &["offset: ", "not before the end"]),

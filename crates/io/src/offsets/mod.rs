@@ -27,8 +27,8 @@ pub struct Extent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OffsetError {
     #[error(
-        "the target has {size_bytes} bytes from offset {offset_bytes} and the block size is \
-         {block_bytes}; hint: use a larger --size or a smaller --bs"
+        "no block of {block_bytes} bytes fits in the {size_bytes} bytes of the target after offset \
+         {offset_bytes}; hint: use a larger --size, or a smaller --bs or --offset"
     )]
     NoRoom { size_bytes: u64, offset_bytes: u64, block_bytes: u64 },
 }

@@ -460,11 +460,11 @@ mod tests {
             ("wander=30%", "wander=30%:10m"),
             ("wander=30%:0", "wander=30%:10m"),
             ("wander=30%:slow", "5m"),
-            ("wander=100%:1m", "below 100 %"),
+            ("wander=100%:1m", "below 100 and a time"),
             ("wander=-5%:1m", "between 0 and 100"),
             ("noise=10%", "noise=10%:2s"),
             ("noise=10%:0", "noise=10%:2s"),
-            ("noise=10%:2s+", "joined by +"),
+            ("noise=10%:2s+", "join several with +"),
             ("neighbour=100%", "neighbour=100%:2s"),
             ("neighbour=100%:0", "neighbour=100%:2s"),
         ] {

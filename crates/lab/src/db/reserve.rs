@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 /// Interval between two checks of the free space.
 const LOOK: Duration = Duration::from_millis(50);
 /// Work ends while the room above the reserve is still this many times what was taken between the
-/// last two checks.
+/// last two checks, unless the work is known to take less.
 const AHEAD: u64 = 3;
 
 /// Checks that a running database leaves the free-space reserve of its disks.
@@ -32,6 +32,8 @@ struct ReserveWatch {
     reserve_bytes: u64,
     /// Free bytes at the last check.
     available_bytes: u64,
+    /// The most that the work still takes, in bytes.
+    planned_bytes: u64,
 }
 
 impl DbReserveWatch {
@@ -41,13 +43,12 @@ impl DbReserveWatch {
     /// # Errors
     /// The database does not report where it writes.
     pub fn begin(database: &dyn Database) -> Result<Self, DbError> {
-        let watched = disks(database.fill_places()?).into_iter().map(|disk| ReserveWatch {
-            path: disk.path,
-            mount_point: disk.facts.mount_point,
-            reserve_bytes: disk.facts.reserve_bytes,
-            available_bytes: disk.facts.available_bytes,
-        });
-        Ok(Self { disks: watched.collect(), next: Instant::now() })
+        let disks = disks(database.fill_places()?).into_iter();
+        Ok(Self::of(disks.map(|disk| ReserveWatch::of(disk, u64::MAX))))
+    }
+
+    fn of(disks: impl Iterator<Item = ReserveWatch>) -> Self {
+        Self { disks: disks.collect(), next: Instant::now() }
     }
 
     /// Checks the free space if the last check is long enough ago. A check costs a system call for
@@ -66,6 +67,16 @@ impl DbReserveWatch {
 }
 
 impl ReserveWatch {
+    fn of(disk: Disk, planned_bytes: u64) -> Self {
+        Self {
+            path: disk.path,
+            mount_point: disk.facts.mount_point,
+            reserve_bytes: disk.facts.reserve_bytes,
+            available_bytes: disk.facts.available_bytes,
+            planned_bytes,
+        }
+    }
+
     fn check(&mut self) -> Result<(), DbError> {
         // A disk whose free space is unknown is not judged.
         let Ok(about) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
@@ -75,8 +86,9 @@ impl ReserveWatch {
     fn see(&mut self, available_bytes: u64) -> Result<(), DbError> {
         let taken_bytes = self.available_bytes.saturating_sub(available_bytes);
         self.available_bytes = available_bytes;
-        let wanted_bytes = self.reserve_bytes.saturating_add(taken_bytes.saturating_mul(AHEAD));
-        if available_bytes > wanted_bytes {
+        self.planned_bytes = self.planned_bytes.saturating_sub(taken_bytes);
+        let ahead_bytes = taken_bytes.saturating_mul(AHEAD).min(self.planned_bytes);
+        if available_bytes >= self.reserve_bytes.saturating_add(ahead_bytes) {
             return Ok(());
         }
         Err(DbError::NoRoom(format!(
@@ -100,7 +112,8 @@ struct Disk {
 
 /// Checks that adding this much data leaves each disk its free-space reserve, as the prefill of a
 /// test file does. Disks that are on another machine or cannot be found are not checked. `instead`
-/// returns the hint, given the number of bytes that fit.
+/// returns the hint, given the number of bytes that fit. Returns a watch for the time while the data
+/// is added.
 ///
 /// # Errors
 /// [`DbError::NoRoom`], or the database does not report where it writes.
@@ -108,13 +121,13 @@ pub fn check_reserve(
     database: &dyn Database,
     data_bytes: u64,
     instead: impl Fn(u64) -> Option<String>,
-) -> Result<(), DbError> {
-    for disk in disks(database.fill_places()?) {
-        let Disk { facts, limits, .. } = disk;
+) -> Result<DbReserveWatch, DbError> {
+    let disks = disks(database.fill_places()?);
+    for Disk { facts, limits, .. } in &disks {
         let spare_bytes = facts.available_bytes.saturating_sub(facts.reserve_bytes);
-        let needed_bytes = taken(data_bytes, &limits);
+        let needed_bytes = taken(data_bytes, limits);
         if needed_bytes > spare_bytes {
-            let instead = instead(fits(data_bytes, &limits, spare_bytes));
+            let instead = instead(fits(data_bytes, limits, spare_bytes));
             return Err(DbError::NoRoom(format!(
                 "{}: refused, {} more would leave less than {} of the disk free; hint: use {}another \
                  disk",
@@ -125,7 +138,11 @@ pub fn check_reserve(
             )));
         }
     }
-    Ok(())
+    let watch = |disk: Disk| {
+        let planned_bytes = taken(data_bytes, &disk.limits);
+        ReserveWatch::of(disk, planned_bytes)
+    };
+    Ok(DbReserveWatch::of(disks.into_iter().map(watch)))
 }
 
 /// Returns the file systems of places. A place that does not exist yet is on the file system of its
@@ -196,16 +213,21 @@ mod tests {
             mount_point: "/disk".to_owned(),
             reserve_bytes: 100 * MIB,
             available_bytes: 200 * MIB,
+            planned_bytes: u64::MAX,
         };
         let mut slow = watched();
         for left in (102..200).rev() {
             let seen = slow.see(left * MIB);
-            assert_eq!(seen.is_ok(), left > 103, "{left}: {seen:?}");
+            assert_eq!(seen.is_ok(), left >= 103, "{left}: {seen:?}");
         }
         let mut fast = watched();
         assert!(fast.see(180 * MIB).is_ok());
         // One more step of this size would keep the reserve, two would not.
         assert!(matches!(fast.see(150 * MIB), Err(DbError::NoRoom(_))));
+        // The work ends sooner than it would reach the reserve.
+        let mut planned = ReserveWatch { planned_bytes: 95 * MIB, ..watched() };
+        assert!(planned.see(150 * MIB).is_ok() && planned.see(105 * MIB).is_ok());
+        assert!(planned.see(99 * MIB).is_err());
         // Room is released.
         assert!(fast.see(400 * MIB).is_ok());
         assert!(matches!(fast.see(0), Err(DbError::NoRoom(_))));

@@ -122,7 +122,7 @@ fn parse_errors_report_the_line_number() {
         ("[[step]]\nname = \"a\"\njobs = []", 3, "empty"),
         ("[[step]]\nname = \"a\"\njobs = [5]", 3, "jobs = [{"),
         ("[[step]]\nname = \"a\"\njobs = [{ users = [1] }]", 3, "in the [[step]] itself"),
-        ("[[step]]\nname = \"a\"\njobs = [{ seconds = 1 }]", 3, "in the [[step]]"),
+        ("[[step]]\nname = \"a\"\njobs = [{ seconds = 1 }]", 3, "in a [[step]]"),
         ("[[step]]\nname = \"a\"\nfind = \"max<=1ms\"\njobs = [{}, {}]", 1, "one job"),
     ] {
         let error = SuiteFile::parse(text).unwrap_err();
@@ -174,7 +174,7 @@ fn suite_options_are_substituted_for_values() {
 #[test]
 fn invalid_suite_options_are_rejected() {
     for (text, word) in [
-        ("[options]\nUsers = {}", "no name of an option"),
+        ("[options]\nUsers = {}", "not the name of an option"),
         ("[options]\nusers = 5", "users: must be a table; hint: use [users]"),
         ("[options]\nusers = { values = 5 }", "values: is not one of value, default and help"),
     ] {

@@ -6,8 +6,8 @@ use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::{
-    DEFAULT_VALUE_BYTES, Database, DbError, DbReserveWatch, DbUrl, Global, Progress, VALUE_BYTES,
-    check_reserve, open,
+    DEFAULT_VALUE_BYTES, Database, DbError, DbUrl, Global, Progress, VALUE_BYTES, check_reserve,
+    open,
 };
 use iogauge_model::units::Count;
 use std::time::Instant;
@@ -89,12 +89,11 @@ fn make(
     }
     let all = subscripts * u64::from(args.globals);
     let subscript_bytes = database.subscript_bytes(value_bytes as u64);
-    check_reserve(database, all.saturating_mul(subscript_bytes), |fits| {
+    let mut room = check_reserve(database, all.saturating_mul(subscript_bytes), |fits| {
         let fit = fits / subscript_bytes / u64::from(args.globals);
         (fit > 0).then(|| format!("--subscripts {fit} or less"))
     })?;
     let begin = Instant::now();
-    let mut room = DbReserveWatch::begin(database)?;
     with_progress("filling", Unit::Count("subscripts"), args.quiet, None, interrupt, |progress| {
         let mut check = || room.check();
         let progress = &mut progress.watched(&mut check);

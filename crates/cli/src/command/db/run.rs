@@ -25,8 +25,8 @@ pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         return Err(Usage("--runtime 0 measures nothing; hint: use 60s".to_owned()).into());
     }
     let rungs = if args.ladder.is_empty() { vec![args.processes] } else { args.ladder.clone() };
-    if rungs.contains(&0) || !rungs.is_sorted_by(|a, b| a < b) {
-        let text = "--ladder goes up from 1 process or more; hint: use 10,20,40";
+    if !rungs.is_sorted_by(|a, b| a < b) {
+        let text = "--ladder must list increasing numbers of processes; hint: use 10,20,40";
         return Err(Usage(text.to_owned()).into());
     }
     let load = load::load(&args.load, rungs[0])?;

@@ -19,17 +19,18 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
     // An existing database is the first error to report, so it is left to `setup`.
-    if !database.is_there()? {
+    let mut room = if database.is_there()? {
+        DbReserveWatch::begin(database.as_ref())?
+    } else {
         check_reserve(database.as_ref(), args.size, |fits| {
             (fits > 0).then(|| format!("--size {}m or less", fits >> 20))
-        })?;
-    }
+        })?
+    };
     let doubt = of_size(args.size).map(|fact| {
         let Caveat { message, hint, .. } = fact.caveat(Command::DbSetup);
         format!("{message}; hint: {hint}")
     });
     let begin = Instant::now();
-    let mut room = DbReserveWatch::begin(database.as_ref())?;
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
         database.setup(args.size, &mut progress.watched(&mut || room.check()))
     })?;

@@ -115,7 +115,7 @@ impl Tools {
             "Disk quota",
             "ENO122",
         ]) {
-            let right = "hint: use a smaller --size or another disk";
+            let right = "hint: use a smaller database or another disk";
             DbError::Full(format!("{place}: no room on the disk ({line}); {right}"))
         } else if has(&["Permission denied", "ENO13", "Read-only file", "ENO30", "DBPRIVERR"]) {
             let right = "hint: use a directory that you may write";

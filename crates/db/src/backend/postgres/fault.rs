@@ -61,7 +61,9 @@ impl Said {
             "42501" => DbError::Denied(format!("{said}; hint: connect as a user who may do that")),
             "3D000" => DbError::Missing(format!("{said}; hint: run createdb")),
             "3F000" | "42P01" => DbError::Missing(said),
-            "53100" => DbError::Full(format!("{said}; hint: use a smaller --size or another disk")),
+            "53100" => {
+                DbError::Full(format!("{said}; hint: use a smaller database or another disk"))
+            }
             "53300" => DbError::Failed(format!(
                 "{said}; hint: use fewer processes or a larger max_connections"
             )),

@@ -80,7 +80,7 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
     };
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => DbError::Full(format!(
-            "{path_word}: no room is left on the disk; hint: use a smaller --size or another disk"
+            "{path_word}: no room is left on the disk; hint: use a smaller database or another disk"
         )),
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => read_only(),
         Some(ErrorCode::CannotOpen) if is_foreign(path) => DbError::Foreign(format!(

@@ -88,8 +88,8 @@ fn verdict_states_best_and_worst_in_one_sentence() {
     assert_eq!(
         conclusion.verdict,
         [
-            "At its best 2.05 GB/s and 80,000 IOPS, at its worst 10,000 IOPS (random write, 8.0 times \
-             fewer).",
+            "At its best 2.05 GB/s and 80,000 IOPS, at its worst 10,000 IOPS (random write; the best \
+             is 8.0 times as high).",
             "A reader and a writer at the same time get 8,000 and 4,000 IOPS.",
             "Where each block is written back before the next is read, one user makes 1,000 updates/s of \
              two I/Os each, 17 % of the 12,000 IOPS of 8 users that do not wait; 8 such users make 5,000 \
