@@ -232,7 +232,7 @@ pub const ROWS: &[LoadOption] = &[
     row(
         "rate_iops",
         "RATE",
-        |o, v| set::rates(&mut o.rate_iops, v, |v| v.count()),
+        |o, v| set::rates(&mut o.rate_iops, v, |v| v.number()),
         show::rate_iops,
     )
     .help("I/Os to start per second, even if the target falls behind (open loop); or READ,WRITE"),
@@ -276,7 +276,7 @@ pub const ROWS: &[LoadOption] = &[
     row(
         "number_ios",
         "N",
-        |o, v| put(&mut o.number_ios, Some(v.count()?)),
+        |o, v| put(&mut o.number_ios, Some(v.number()?)),
         |load| load.number_ios.and_then(word),
     )
     .help("Stop each job after N I/Os"),

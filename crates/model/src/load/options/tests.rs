@@ -206,8 +206,8 @@ fn rate_applies_to_both_directions_or_to_each() {
         typed.load(typed.plain.engine, &[]).unwrap()
     };
     let figures = |load: Load| (load.arrivals.unwrap().rate_iops, load.read_percent);
-    assert_eq!(figures(load("rw=randrw rwmixread=70 rate_iops=2k")), (2000.0, 70));
-    assert_eq!(figures(load("rw=randrw rate_iops=3k,1k")), (4000.0, 75));
+    assert_eq!(figures(load("rw=randrw rwmixread=70 rate_iops=2k")), (2048.0, 70));
+    assert_eq!(figures(load("rw=randrw rate_iops=3k,1k")), (4096.0, 75));
     assert_eq!(figures(load("rw=randrw bs=4k,8k rate=4m,8m")), (2048.0, 50));
     assert_eq!(figures(load("rw=write rate_iops=3,5")).0, 5.0);
     assert!(typed("rate_iops=0").unwrap().load(EngineKind::IoUring, &[]).is_err());

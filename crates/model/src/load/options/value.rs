@@ -2,15 +2,15 @@
 
 use super::expression::evaluate;
 use crate::load::LoadError;
-use crate::units::clock_ns;
+use crate::units::{clock_ns, size_prefix};
 use std::str::FromStr;
 
 /// The meaning of unit prefixes: fio's `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KbBase {
-    /// `k` is 1024 and `ki` is 1000, as in old scripts. This is fio's default.
+    /// `k`, `kb` and `ki` are 1024, and `kib` is 1000, as in old scripts. This is fio's default.
     Old,
-    /// `k` is 1000 and `ki` is 1024, as in IEC 80000-13.
+    /// `k`, `kb` and `ki` are 1000, and `kib` is 1024, as in IEC 80000-13 except for `ki`.
     Iec,
 }
 
@@ -19,8 +19,8 @@ pub enum KbBase {
 pub enum Dialect {
     /// fio's job files.
     Fio(KbBase),
-    /// iogauge's command line and suite files: `k` and `ki` are 1024 bytes, `k` in a count is 1000, and a
-    /// single rate applies to reads and writes together.
+    /// iogauge's command line and suite files: units as with [`KbBase::Old`]; a single rate applies to reads
+    /// and writes together.
     Iogauge,
 }
 
@@ -117,14 +117,6 @@ impl<'a> Value<'a> {
         number(self.word()?, self.dialect)
     }
 
-    /// Parses a number of I/Os. On iogauge's command line its `k` is 1000.
-    pub fn count(&self) -> Result<u64, Wrong> {
-        match self.dialect {
-            Dialect::Fio(_) => self.number(),
-            Dialect::Iogauge => number(self.word()?, Dialect::Fio(KbBase::Iec)),
-        }
-    }
-
     /// Parses a switch that needs a value, as in fio.
     pub fn stated_switch(&self) -> Result<bool, Wrong> {
         self.word()?;
@@ -211,36 +203,20 @@ fn percent(text: &str) -> Result<u32, Wrong> {
 
 /// Parses a whole number with fio's suffixes, ignoring case.
 pub fn number(text: &str, dialect: Dialect) -> Result<u64, Wrong> {
-    evaluate(text, &|letters| size_unit(letters, dialect))
+    let number = evaluate(text, &|letters| size_unit(letters, dialect))
         .filter(|number| (0.0..9.2e18).contains(number))
-        .map(|number| number as u64)
         .ok_or_else(|| {
             Wrong::value(format!("\"{text}\" is not a number; hint: use 4096, 4k or 10g"))
-        })
+        })?;
+    if number.fract() != 0.0 {
+        return Err(Wrong::value(format!("\"{text}\" is not a whole number")));
+    }
+    Ok(number as u64)
 }
 
 fn size_unit(letters: &str, dialect: Dialect) -> Option<f64> {
-    let letters = letters.to_ascii_lowercase();
-    let prefix = letters.strip_suffix('b').unwrap_or(&letters);
-    let (prefix, other) = match prefix.strip_suffix('i') {
-        Some(prefix) => (prefix, true),
-        None => (prefix, false),
-    };
-    let power = match prefix {
-        "" if !other => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
-        _ => return None,
-    };
-    let is_1000 = match dialect {
-        Dialect::Fio(KbBase::Old) => other,
-        Dialect::Fio(KbBase::Iec) => !other,
-        Dialect::Iogauge => false,
-    };
-    let base: f64 = if is_1000 { 1000.0 } else { 1024.0 };
+    let (power, is_kib) = size_prefix(&letters.to_ascii_lowercase())?;
+    let base: f64 = if is_kib == (dialect == Dialect::Fio(KbBase::Iec)) { 1024.0 } else { 1000.0 };
     Some(base.powi(power))
 }
 
@@ -275,7 +251,7 @@ mod tests {
             ("4096b", 4096, 4096),
             ("4k", 4096, 4000),
             ("4KB", 4096, 4000),
-            ("4ki", 4000, 4096),
+            ("4ki", 4096, 4000),
             ("4KiB", 4000, 4096),
             ("1m", 1 << 20, 1_000_000),
             ("1.5g", 3 << 29, 1_500_000_000),
@@ -286,8 +262,8 @@ mod tests {
             assert_eq!(number(text, Dialect::Fio(KbBase::Iec)), Ok(iec), "{text}");
         }
         let own = |text| Value { text: Some(text), dialect: Dialect::Iogauge };
-        assert_eq!((own("4kib").number(), own("20k").count()), (Ok(4096), Ok(20_000)));
-        for text in ["", "k", "4q", "-1", "4 4", "1e9", "99999p"] {
+        assert_eq!((own("4kib").number(), own("20k").number()), (Ok(4000), Ok(20_480)));
+        for text in ["", "k", "4q", "-1", "4 4", "1e9", "99999p", "1.9", "1.3k", "4kx", "ib"] {
             assert!(number(text, OLD).is_err(), "{text}");
         }
     }
