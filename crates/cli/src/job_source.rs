@@ -1,5 +1,6 @@
 //! Files, environment and machine facts for a job file.
 
+use crate::exit::Usage;
 use iogauge_fio::job::Source;
 use iogauge_lab::machine::{GroupLimits, Memory, Roots, machine};
 use std::collections::hash_map::RandomState;
@@ -8,10 +9,58 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
-/// Returns the path if TARGET is a job file.
+/// Returns the path if TARGET is a job file: its name ends in `.fio`, or it is a text file that begins
+/// with a section.
 pub fn named(target: &str) -> Option<&Path> {
     let path = Path::new(target);
-    path.extension().is_some_and(|extension| extension == "fio").then_some(path)
+    let ends = |extension: &str| path.extension().is_some_and(|end| end == extension);
+    (ends("fio") || (!ends("toml") && begins_with_section(path))).then_some(path)
+}
+
+/// Number of bytes in which the first section is looked for. Job files may begin with a long comment.
+const HEAD_BYTES: u64 = 16 << 10;
+
+/// Returns true for a regular file of text whose first line, apart from comments, is `[NAME]`.
+fn begins_with_section(path: &Path) -> bool {
+    let is_small = |about: std::fs::Metadata| about.is_file() && about.len() <= LARGEST_BYTES;
+    if !path.metadata().is_ok_and(is_small) {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    // The head may end within a character.
+    let text = match std::str::from_utf8(&head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    let is_text = head.len() - text.len() < 4 && !text.contains('\0');
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with([';', '#']));
+    let is_section = |line: &str| {
+        line.strip_prefix('[').and_then(|rest| rest.split_once(']')).is_some_and(|(name, rest)| {
+            let rest = rest.trim_start();
+            !name.is_empty()
+                && !name.contains(['"', '{', ','])
+                && (rest.is_empty() || rest.starts_with([';', '#']))
+        })
+    };
+    read.is_ok() && is_text && first.is_some_and(is_section)
+}
+
+/// Refuses a job file where only a target is possible.
+///
+/// # Errors
+/// TARGET is a job file.
+pub fn refuse(target: &str) -> Result<(), Usage> {
+    match named(target) {
+        None => Ok(()),
+        Some(path) => {
+            let shown = path.display();
+            let text =
+                format!("{shown} is a job file, not a target; hint: run iogauge run {shown}");
+            Err(Usage(text))
+        }
+    }
 }
 
 /// Nobody writes a larger job file.

@@ -292,6 +292,59 @@ fn latency_target_job_runs_a_search() {
     assert!(document["answer"]["depth"].as_u64().unwrap() <= 8, "{}", document["answer"]);
 }
 
+#[test]
+fn find_searches_over_the_only_job_of_a_file() {
+    let place = Place::new();
+    let find = |text: &str, more: &[&str]| {
+        std::fs::write(place.work().join("rw.job"), text).unwrap();
+        place.run(&[&["find", "rw.job"][..], more].concat())
+    };
+    let job = "[a]\nfilename=x\nsize=8m\nrw=randread\nbs=8k\niodepth=7\n";
+    let limit = ["--limit=max<=1h", "--budget=2s", "--max-starvation=100%", "--json"];
+    let document = find(job, &limit).ends(0).json();
+    assert_eq!(document["format"], "iogauge.find/1");
+    let depths: Vec<_> =
+        document["curve"].as_array().unwrap().iter().map(|point| &point["depth"]).collect();
+    assert_eq!((depths[0].as_u64(), depths[1].as_u64()), (Some(1), Some(2)), "{depths:?}");
+    assert_eq!(document["load"]["block"]["read"], serde_json::json!([[8192, 100]]));
+    assert_eq!(place.names(), ["rw.job", "x"]);
+
+    for (text, more, told) in [
+        ("[a]\nfilename=x\n[b]\nfilename=x\n", &[][..], "hint: use a file of one job, not 2"),
+        ("[a]\nfilename=x\nsize=8m\nrate_iops=5\n", &[], "hint: remove the rate"),
+        (job, &["--bs=4k"], "belong in the job file"),
+        (job, &["--limit=write:p99<=1ms"], "hint: use rw=randrw or rw=randwrite"),
+    ] {
+        let done = find(text, more).ends(USAGE);
+        assert!(done.stderr.contains(told), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn job_files_are_recognized_by_their_content() {
+    let place = Place::new();
+    let job = "; nightly\n\n# on x\n[a] ; reads\nfilename=x\nsize=1m\nrw=read\nbs=64k\n";
+    for name in ["read.ini", "nightly", "a.fio"] {
+        std::fs::write(place.work().join(name), job).unwrap();
+        let document = place.run(&["run", name, "--json"]).ends(0).json();
+        assert_eq!(moved(&document["steps"][0]), (16, 0, 1 << 20), "{name}");
+        for command in [&["prepare", "--size=1m"][..], &["crosscheck"], &["suite", "blocksize"]] {
+            let refused = place.run(&[command, &[name]].concat()).ends(USAGE).stderr;
+            let told = format!("error: {name} is a job file, not a target\nhint: run iogauge run");
+            assert!(refused.starts_with(&told), "{refused}");
+        }
+        let suite = format!("./{name}");
+        place.run(&["suite", &suite, "--json"]).ends(0);
+    }
+    // Data of others is not read as a job file.
+    for text in ["[1, 2]\n", "{\n", "[\n1\n]\n", "a\n[b]\n"] {
+        std::fs::write(place.work().join("data"), text.repeat(4096)).unwrap();
+        let done =
+            place.run(&["run", "data", "--runtime=50ms", "--ramp-time=0", "--direct=0", "-q"]);
+        done.ends(0);
+    }
+}
+
 /// Returns the files of a directory that end in .fio.
 fn job_files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
 use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
-use crate::job_source::Here;
+use crate::job_source::{self, Here};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use iogauge_fio::job::Source;
@@ -166,14 +166,14 @@ fn of_file(name: &str, matches: &ArgMatches) -> Result<SuiteRun, Error> {
     let mut command = SuiteCommon::augment_args(Command::new(format!("iogauge suite {name}")))
         .about("Run the steps of a file in order")
         .no_binary_name(true);
-    if name.ends_with(".fio") {
+    let is_job_file = job_source::named(name).is_some();
+    if is_job_file {
         command = command.mut_arg("target", |target| {
             target.required(false).default_value("").hide_default_value(true)
         });
     }
     // A file that cannot be read has no options here; reading its steps reports the error.
-    let is_toml = !name.ends_with(".fio");
-    let text = is_toml.then(|| Here.read(Path::new(name)).ok()).flatten();
+    let text = (!is_job_file).then(|| Here.read(Path::new(name)).ok()).flatten();
     let head = SuiteHead::parse(&text.unwrap_or_default()).unwrap_or_default();
     let is_taken = |option: &&SuiteOption| {
         let same =

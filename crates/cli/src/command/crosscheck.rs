@@ -21,9 +21,7 @@ use iogauge_report::terminal;
 /// Wrong usage, no such fio, a refused target, or a fault while measuring.
 pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
-    if job_source::named(&args.target.target).is_some() {
-        return refuse("crosscheck takes options, not a job file");
-    }
+    job_source::refuse(&args.target.target)?;
     if args.load.has("number_ios") || args.load.has("io_size") {
         return refuse("crosscheck measures for a time: --number_ios and --io_size belong to run");
     }

@@ -1,7 +1,7 @@
 //! `iogauge find`: finds the capacity under a limit.
 
 use super::invocation::{self, Invocation};
-use super::{search, via_file};
+use super::{job_file, search, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
 use crate::job_source;
@@ -22,8 +22,11 @@ const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
-    if let (Some(fio), Some(path)) = (&args.via, job_source::named(&args.target.target)) {
-        return via_file::find(args, &plan, path, fio, interrupt);
+    if let Some(path) = job_source::named(&args.target.target) {
+        return match &args.via {
+            Some(fio) => via_file::find(args, &plan, path, fio, interrupt),
+            None => job_file::find(args, &plan, path, interrupt),
+        };
     }
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);

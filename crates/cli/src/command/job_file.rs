@@ -1,9 +1,9 @@
-//! `iogauge run FILE.fio`: runs the jobs of a fio job file, in fio's order.
+//! `iogauge run` and `iogauge find` with a fio job file: runs its jobs in fio's order, or searches over its only job.
 
 use super::invocation::{Invocation, Opened};
 use super::search;
 use super::steps::{self, Wanted};
-use crate::args::{RunArgs, TargetArgs};
+use crate::args::{FindArgs, RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
 use crate::job_source::Here;
 use crate::screen;
@@ -72,6 +72,66 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         .map(|((step, regions), group)| Wanted { step, regions, sums_up: group.sums_up })
         .collect();
     steps::run(args, invocation, &labels.join(", "), &wanted)
+}
+
+/// `iogauge find FILE.fio`: searches over the queue depth of the file's only job.
+///
+/// # Errors
+/// Wrong usage, a job file that cannot run, a refused target, or a fault while measuring.
+pub fn find(
+    args: &FindArgs,
+    plan: &SearchPlan,
+    path: &Path,
+    interrupt: Interrupt,
+) -> anyhow::Result<Exit> {
+    nothing_beside_search(args)?;
+    let mut groups = groups(path, false)?;
+    let job = match groups.as_mut_slice() {
+        [Group { jobs, .. }] if jobs.len() == 1 => jobs.remove(0),
+        _ => {
+            let jobs = groups.iter().map(|group| group.jobs.len()).sum();
+            return Err(one_job(path, jobs).into());
+        }
+    };
+    let mut plan = plan.clone();
+    if plan.limits.is_empty() {
+        plan.limits.extend(job.search.map(|search| search.limit));
+    }
+    let job = job.searched().map_err(|error| Usage(error.to_string()))?;
+    groups[0].jobs.push(job);
+    let (own, mut opened) = on_own_files(path, &groups, &args.target)?;
+    let load = &own.steps[0].jobs[0].job.load;
+    for limit in &plan.limits {
+        limit.check(load).map_err(|error| Usage(error.to_string()))?;
+    }
+    let (engine, fact) = opened.rig.engine(Some(load.engine))?;
+    opened.loads = vec![Load { engine, ..load.clone() }];
+    opened.facts.extend(fact);
+    opened.rig.sample_every(args.sampling.every);
+    opened.rig.set_command(Command::FindFile);
+    let mut invocation =
+        Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
+    invocation.unlink = unlinked(&groups);
+    invocation.wants_trace = args.trace;
+    search::run_on(invocation, &plan)
+}
+
+/// Refuses workload options next to a job file whose job is searched.
+pub(super) fn nothing_beside_search(args: &FindArgs) -> Result<(), Usage> {
+    if args.load.is_empty() {
+        return Ok(());
+    }
+    let text = "options of the workload belong in the job file; hint: put them in the file instead of \
+                on the command line";
+    Err(Usage(text.to_owned()))
+}
+
+/// Refuses a search over several jobs.
+pub(super) fn one_job(path: &Path, jobs: usize) -> Usage {
+    Usage(format!(
+        "{}: a search has the storage for itself; hint: use a file of one job, not {jobs}",
+        path.display()
+    ))
 }
 
 /// Returns the search that `latency_target` requests. The job's runtime is the budget.

@@ -3,6 +3,7 @@
 use super::invocation::{prepared_line, refuse_history};
 use crate::args::PrepareArgs;
 use crate::exit::Exit;
+use crate::job_source;
 use crate::screen::{self, Screen};
 use iogauge_lab::history::HistoryPath;
 use iogauge_lab::measure::Watch;
@@ -24,6 +25,7 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         direct: true,
         create: true,
     };
+    job_source::refuse(&args.target.target)?;
     let mut rig = Rig::open(&args.target.target, intent)?;
     refuse_history(&rig, &HistoryPath::None)?;
     if rig.is_simulated() {

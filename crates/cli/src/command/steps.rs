@@ -104,7 +104,7 @@ fn measure(
 fn workload(summary: &str, wanted: &[Wanted<'_>]) -> Workload {
     match wanted {
         [Wanted { step, .. }] => match step.jobs.as_slice() {
-            [job] => job.load.clone().into(),
+            [job] if job.name == job.load.label() => job.load.clone().into(),
             jobs => Workload::Jobs { jobs: jobs.to_vec() },
         },
         wanted => Workload::Steps {

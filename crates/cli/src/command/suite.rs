@@ -9,6 +9,7 @@ use super::suite_resume::{self, Earlier};
 use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, TargetArgs, ViaArg, Which};
 use crate::detach;
 use crate::exit::{Exit, Refused, Usage};
+use crate::job_source;
 use crate::screen;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::session::{self, verify};
@@ -187,6 +188,7 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
         create: true,
     };
     let fio = common.via.as_ref().map(ViaArg::find).transpose()?;
+    job_source::refuse(&target.target)?;
     let spec: TargetSpec = target.target.parse().map_err(LabError::from)?;
     let mut rig = match spec {
         TargetSpec::Paths(paths) if needs.files > 1 && paths.len() == 1 && paths[0].is_dir() => {

@@ -136,20 +136,11 @@ pub fn find(
     fio: &ViaArg,
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
-    if !args.load.is_empty() {
-        let text = "options of the workload belong in the job file; hint: put them in the file \
-                    instead of on the command line";
-        return Err(Usage(text.to_owned()).into());
-    }
+    job_file::nothing_beside_search(args)?;
     let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
     let unlink = unlinked(&jobs);
     let [job] = jobs.jobs() else {
-        let text = format!(
-            "{}: a search has the storage for itself; hint: use a file of one job, not {}",
-            path.display(),
-            jobs.jobs().len()
-        );
-        return Err(Usage(text).into());
+        return Err(job_file::one_job(path, jobs.jobs().len()).into());
     };
     let job = job.clone();
     rig.sample_every(args.sampling.every);

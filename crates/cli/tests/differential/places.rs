@@ -79,6 +79,45 @@ fn zoned_distribution_shares_match_fio() {
 }
 
 #[test]
+fn sequential_skips_end_at_the_range_like_fio() {
+    let Some(stage) = Stage::new("sequential_skips_end_at_the_range_like_fio") else { return };
+    for (rw, bs, size) in [
+        ("read:512k", "512k", "64m"),
+        ("read:512k", "1m", "64m"),
+        ("write:4k", "8k", "1m"),
+        ("read", "4k", "10240"),
+        ("write", "4k", "9k"),
+        ("randread", "4k", "10240"),
+    ] {
+        let pair = stage.both_with("range.fio", &[("RW", rw), ("BS", bs), ("SIZE", size)]);
+        pair.same_amounts();
+        if !rw.contains("rand") {
+            pair.same_list(&format!("{rw} bs={bs} size={size}"), Seen::steps);
+        }
+    }
+}
+
+#[test]
+fn size_and_filesize_together_match_fio() {
+    let Some(stage) = Stage::new("size_and_filesize_together_match_fio") else { return };
+    for (rw, file_size, size) in
+        [("read", "2m", "4m"), ("randread", "2m", "4m"), ("write", "4m", "2m")]
+    {
+        let values = [("RW", rw), ("FILESIZE", file_size), ("SIZE", size)];
+        let pair = stage.both_with("file-range.fio", &values);
+        pair.same_amounts();
+    }
+}
+
+#[test]
+fn each_pass_reads_the_device_again_like_fio() {
+    let Some(stage) = Stage::new("each_pass_reads_the_device_again_like_fio") else { return };
+    let pair = stage.both("passes.fio");
+    pair.same_amounts();
+    assert_eq!(pair.iogauge.seen.bytes(Op::Read), 12 << 20);
+}
+
+#[test]
 fn blockalign_affects_offsets_but_not_sizes() {
     let Some(stage) = Stage::new("blockalign_affects_offsets_but_not_sizes") else { return };
     let pair = stage.both("blockalign.fio");

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of files of all clones of a job together.
 const MOST_FILES: u64 = 16_384;
+/// Files of test data end at a multiple of this, so that direct I/O reaches their end.
+const FILE_STEP_BYTES: u64 = 4096;
 
 /// Jobs that run together, after the previous group has ended.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub struct PlannedJob {
     pub unlink: bool,
     /// A search that replaces the workload; the job is then the only one in its file.
     pub search: Option<Search>,
+    /// True if a search sets queue depth and time, so that no amount ends the job.
+    is_searched: bool,
     /// The workload without range and amount, which depend on the file sizes.
     load: Load,
     /// The clone's number, from 0.
@@ -156,17 +160,8 @@ pub(super) fn clones(
         return Err(section.error("size", reason));
     }
     let search = search(o);
-    if search.is_some() && load.arrivals.is_some() {
-        let reason = "the search sets the load itself; hint: remove the rate";
-        return Err(section.error("latency_target", reason));
-    }
-    if search.is_some() && load.verify.is_some() {
-        let reason = "a search does not verify data; hint: use separate jobs";
-        return Err(section.error("verify", reason));
-    }
-    if search.is_some() && o.plain.engine == EngineKind::Null {
-        let reason = "engine null has no storage; hint: use another engine";
-        return Err(section.error("latency_target", reason));
+    if search.is_some() {
+        check_search(&load).map_err(|error| section.error(error.option, error.reason))?;
     }
     let apart = matches!(o.offset_increment, Span::Bytes(0) | Span::Percent(0));
     let together = load.rw.is_random() && !o.filename.is_empty() && apart;
@@ -197,12 +192,36 @@ pub(super) fn clones(
             may_create: o.allow_file_create,
             unlink: o.unlink,
             search,
+            is_searched: search.is_some(),
             load,
             clone,
             options: o.clone(),
         }
     };
     Ok((0..jobs).map(job).collect())
+}
+
+/// True if a file goes on behind a range, so that fio would not have made it for the range. Files that
+/// iogauge makes for a range end at a multiple of [`FILE_STEP_BYTES`].
+fn goes_on(range: u64, rest: u64) -> bool {
+    range.checked_next_multiple_of(FILE_STEP_BYTES).is_some_and(|end| rest > end)
+}
+
+/// Checks that a search can set the load.
+fn check_search(load: &Load) -> Result<(), LoadError> {
+    let (option, reason) = match () {
+        () if load.arrivals.is_some() => {
+            ("latency_target", "the search sets the load itself; hint: remove the rate")
+        }
+        () if load.verify.is_some() => {
+            ("verify", "a search does not verify data; hint: use separate jobs")
+        }
+        () if load.engine == EngineKind::Null => {
+            ("latency_target", "engine null has no storage; hint: use another engine")
+        }
+        () => return Ok(()),
+    };
+    Err(LoadError { option, reason: reason.to_owned() })
 }
 
 /// Returns what `latency_target` requests.
@@ -324,6 +343,16 @@ impl PlannedJob {
         self.load.direct
     }
 
+    /// Lets a search set queue depth and time in place of the job's own.
+    ///
+    /// # Errors
+    /// The job has a rate, verifies data, or has no storage.
+    pub fn searched(mut self) -> Result<Self, JobFileError> {
+        check_search(&self.load).map_err(|error| self.error(error.option, error.reason))?;
+        self.is_searched = true;
+        Ok(self)
+    }
+
     /// Returns the requested engine.
     #[must_use]
     pub fn engine(&self) -> EngineKind {
@@ -366,11 +395,22 @@ impl PlannedJob {
             return Err(self.error("offset", reason));
         }
         let size = self.stretch(whole, file_bytes.len() as u64);
-        let covered = file_bytes.iter().map(|bytes| size.unwrap_or(u64::MAX).min(bytes - offset));
+        let rest = least - offset;
+        let size =
+            size.map(
+                |bytes| {
+                    if goes_on(bytes, rest) { self.whole_blocks(bytes).min(rest) } else { bytes }
+                },
+            );
         let mut load = Load { offset_bytes: offset, size_bytes: size, ..self.load.clone() };
-        if self.search.is_none() {
+        if !self.is_searched {
+            let ranges = file_bytes.iter().map(|bytes| {
+                let rest = bytes - offset;
+                let range = size.unwrap_or(rest).min(rest);
+                (range, if goes_on(range, rest) { rest } else { range })
+            });
             load.number_ios = number_ios(o);
-            load.io_size_bytes = self.amount(covered.sum());
+            load.io_size_bytes = self.amount(ranges);
         }
         load.validate().map_err(|error| self.error(error.option, error.reason))?;
         Ok(load)
@@ -389,19 +429,58 @@ impl PlannedJob {
         Some(bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// Returns the bytes after which each worker ends; `None` if time ends it.
-    fn amount(&self, covered_bytes: u64) -> Option<u64> {
+    /// Returns the bytes after which each worker ends; `None` if time ends it. `ranges` has the range of
+    /// each file, and the bytes from its start to where fio's file would end.
+    fn amount(&self, ranges: impl Iterator<Item = (u64, u64)> + Clone) -> Option<u64> {
         let o = &self.options;
         if o.time_based && o.runtime_ns > 0 {
             return None;
         }
-        let size = match (o.size, o.file_size) {
+        let asked = match (o.size, o.file_size) {
             (Some(Span::Bytes(size)), Some(_)) => size,
-            _ => covered_bytes,
+            _ => u64::MAX,
         };
-        let bytes = o.io_size.map_or(size, |amount| amount.of(size));
+        let covered: u64 = ranges.clone().map(|(range, _)| range).sum();
+        let bytes = match o.io_size {
+            Some(amount) => amount.of(asked.min(covered)),
+            None => {
+                let passes = ranges.map(|(range, rest)| self.pass(range.min(asked), rest));
+                passes.sum::<u64>().min(self.whole_blocks(asked))
+            }
+        };
         // Rounded down to whole blocks, but at least one.
         let block = self.load.block.alignment().max(1);
         Some((bytes - bytes % block).max(block).saturating_mul(o.loops.max(1)))
+    }
+
+    /// Returns the block size if the job goes through its files in order, with the bytes it skips.
+    fn in_order(&self) -> Option<(u64, u64)> {
+        let block = self.load.block.single().filter(|_| !self.load.rw.is_random())?;
+        match self.load.modifier {
+            Modifier::None => Some((block, 0)),
+            Modifier::Skip(bytes) => Some((block, u64::try_from(bytes).ok()?)),
+            _ => None,
+        }
+    }
+
+    /// Rounds a range up to whole blocks if the job reads or writes without gaps, as fio does where the file
+    /// goes on behind the range.
+    fn whole_blocks(&self, bytes: u64) -> u64 {
+        match self.in_order() {
+            Some((block, 0)) => bytes.checked_next_multiple_of(block).unwrap_or(bytes),
+            _ => bytes,
+        }
+    }
+
+    /// Returns the bytes of one pass over a range, of a file with `rest` bytes from its start. As in fio, a
+    /// pass in order ends at the end of the file, unless a skip crosses it, which wraps around.
+    fn pass(&self, range: u64, rest: u64) -> u64 {
+        let Some((block, skip)) = self.in_order() else { return range };
+        let Some(room) = rest.checked_sub(block) else { return range };
+        let (step, wanted) = (block + skip, range.div_ceil(block));
+        let fitting = room / step + 1;
+        let end = (fitting - 1) * step + block;
+        let wraps = end < rest && rest <= end + skip;
+        (if wraps { wanted } else { wanted.min(fitting) }) * block
     }
 }

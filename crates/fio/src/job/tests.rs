@@ -95,7 +95,7 @@ fn sections_inherit_from_preceding_global_sections() {
 #[test]
 fn kb_base_applies_regardless_of_position() {
     assert_eq!(load("bs=4k\nkb_base=1000\n").block.single(), Some(4000));
-    assert_eq!(load("kb_base=1000\nbs=4ki\n").block.single(), Some(4096));
+    assert_eq!(load("kb_base=1000\nbs=4kib\n").block.single(), Some(4096));
 }
 
 #[test]
@@ -217,13 +217,42 @@ fn size_loops_and_io_size_set_total_io_amount() {
     assert_eq!(amount("size=64m\nio_limit=128m"), Some(128));
 }
 
+/// The numbers are those of fio 3.33 on a file of this size.
+#[test]
+fn sequential_passes_end_where_those_of_fio_do() {
+    let ios = |text: &str, file_bytes: u64| {
+        let job = jobs(&format!("[a]\nfilename=x\n{text}")).remove(0);
+        let load = job.load(&[file_bytes]).unwrap();
+        load.io_size_bytes.unwrap() / load.block.single().unwrap()
+    };
+    let (small, large) = (64 << 10, 64 << 20);
+    for (text, file_bytes, wanted) in [
+        ("rw=read\nbs=4k\nsize=10000", large, 3),
+        ("rw=write\nbs=4k\nsize=4097", large, 2),
+        ("rw=randread\nbs=4k\nsize=10000", large, 2),
+        ("rw=read\nbs=4k\nsize=10000", 12288, 2),
+        ("rw=read\nbs=24k", small, 2),
+        ("rw=read\nbs=24k\nloops=2", small, 4),
+        ("rw=read:4k\nbs=4k", small, 16),
+        ("rw=read:4k\nbs=8k", small, 5),
+        ("rw=read:4k\nbs=8k\nloops=2", small, 10),
+        ("rw=read:8k\nbs=12k", small, 3),
+        ("rw=read:20k\nbs=12k", small, 6),
+        ("rw=read:4k\nbs=24k", small, 2),
+        ("rw=read:512k\nbs=1m", large, 43),
+        ("rw=read\nbs=4k\nfilesize=2m\nsize=4m", large, 512),
+    ] {
+        assert_eq!(ios(text, file_bytes), wanted, "{text} of {file_bytes}");
+    }
+}
+
 #[test]
 fn io_amount_and_runtime_limits_combine() {
     let amount = |text: &str| blocks(&load(&format!("bs=1m\n{text}")));
     assert_eq!(amount("size=64m\nio_size=50%"), Some(32));
     assert_eq!(amount("size=64m\nnumber_ios=10"), Some(10));
     assert_eq!(amount("size=64m\nnumber_ios=1000"), Some(64));
-    assert_eq!(amount("filesize=64m\nsize=256m"), Some(256));
+    assert_eq!(amount("filesize=64m\nsize=256m"), Some(64));
     assert_eq!(amount("size=64m\nruntime=5"), Some(64));
     assert_eq!(amount("size=64m\nruntime=5\ntime_based"), None);
     assert_eq!(amount("size=64m\nruntime=5\ntime_based\nnumber_ios=3"), Some(3));

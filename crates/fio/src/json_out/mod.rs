@@ -1,4 +1,4 @@
-//! Writes a run as the JSON of fio 3.33, for tools that read it.
+//! Writes a run as the JSON of fio 3.33, with the members that 3.42 added, for tools that read it.
 //!
 //! fio's `lat`, from before the submission to the completion, is what iogauge measures. It is written as
 //! `lat_ns` and, as for those of fio's engines that submit and complete in one call, also as `clat_ns`;
@@ -11,6 +11,7 @@ mod time;
 use super::options::{self, file_list};
 use direction::{Direction, Flushes, Group};
 use iogauge_model::caveat::Caveat;
+use iogauge_model::load::EngineKind;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, TargetFacts,
@@ -22,6 +23,10 @@ use tables::Table;
 
 /// Errno of an I/O error (errno(3)). Results count failures without their errno.
 const EIO: u32 = 5;
+/// Errno with which fio reports data that differs from what was written.
+const EILSEQ: u32 = 84;
+/// Unit of a device's counters.
+const SECTOR_BYTES: u64 = 512;
 
 /// How much of the latencies is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +89,8 @@ struct JobEntry {
     error: u32,
     eta: u32,
     elapsed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_start: Option<i64>,
     #[serde(rename = "job options")]
     job_options: PrintedOptions,
     read: Direction,
@@ -108,8 +115,10 @@ struct JobEntry {
     first_error: Option<u32>,
     latency_depth: u32,
     latency_target: u64,
+    latency_target_ns: u64,
     latency_percentile: f64,
     latency_window: u64,
+    latency_window_us: u64,
 }
 
 /// The I/O of a device.
@@ -120,6 +129,8 @@ struct DiskUtil {
     write_ios: u64,
     read_merges: u64,
     write_merges: u64,
+    read_sectors: u64,
+    write_sectors: u64,
     read_ticks: u64,
     write_ticks: u64,
     in_queue: u64,
@@ -224,13 +235,21 @@ fn entry(
     // fio's CPU share is relative to the time of the job's threads; here the process's time is divided
     // evenly.
     let threads = step.workers.len().max(1) as f64;
-    let error = if errors > 0 { EIO } else { 0 };
+    let corrupted = if job.load.verify.is_some() { step.corrupted() } else { 0 };
+    let error = match (corrupted, errors) {
+        (0, 0) => 0,
+        (0, _) => EIO,
+        _ => EILSEQ,
+    };
+    let errors = errors + corrupted;
+    let began = step.began.as_deref().and_then(time::unix_seconds);
     JobEntry {
         jobname: job.name.clone(),
         groupid: 0,
         error,
         eta: 0,
         elapsed: 0,
+        job_start: began.map(|seconds| seconds * 1000),
         job_options: job_options(job, outcome.seconds, target),
         read: Direction::of(outcome.read, series, &group(&step.read), direction::reads),
         write: Direction::of(outcome.write, series, &group(&step.write), direction::writes),
@@ -252,8 +271,10 @@ fn entry(
         first_error: (errors > 0).then_some(error),
         latency_depth: job.load.iodepth,
         latency_target: 0,
+        latency_target_ns: 0,
         latency_percentile: 100.0,
         latency_window: 0,
+        latency_window_us: 0,
     }
 }
 
@@ -264,15 +285,16 @@ fn milliseconds(seconds: f64) -> u64 {
 /// Returns the job as fio options. Its run time is the measured one, so that an interrupted run shows how
 /// long it ran.
 fn job_options(job: &Job, seconds: f64, target: &TargetFacts) -> PrintedOptions {
-    let mut options = vec![("name", job.name.clone())];
-    options.push((
-        "filename",
-        match target.parts() {
-            [] => target.name().to_owned(),
-            parts => file_list(parts.iter().map(|part| part.path.as_str())),
-        },
-    ));
     let load = &job.load;
+    let mut options = vec![("name", job.name.clone())];
+    match target.parts() {
+        // Engine null has no file.
+        _ if load.engine == EngineKind::Null => {}
+        [] => options.push(("filename", target.name().to_owned())),
+        parts => {
+            options.push(("filename", file_list(parts.iter().map(|part| part.path.as_str()))));
+        }
+    }
     options.extend(options::of_load(load, load.iodepth, load.numjobs));
     if load.offset_bytes > 0 {
         options.push(("offset", size_word(load.offset_bytes)));
@@ -307,6 +329,8 @@ impl DiskUtil {
         self.write_ios += device.writes;
         self.read_merges += device.reads_merged;
         self.write_merges += device.writes_merged;
+        self.read_sectors += device.read_bytes / SECTOR_BYTES;
+        self.write_sectors += device.write_bytes / SECTOR_BYTES;
         self.read_ticks += ms(device.read_time_ns);
         self.write_ticks += ms(device.write_time_ns);
         self.in_queue += ms(device.queue_time_ns);

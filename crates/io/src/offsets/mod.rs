@@ -157,6 +157,12 @@ impl OffsetSource {
         })
     }
 
+    /// Returns the size of the range of all parts, in bytes.
+    #[must_use]
+    pub fn range_bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.size_bytes).sum()
+    }
+
     /// Returns the place of the next I/O of `len` bytes.
     #[inline(always)]
     pub fn next(&mut self, random: &mut impl Rng, len: u64, write: bool) -> IoPlace {

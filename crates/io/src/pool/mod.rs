@@ -17,14 +17,14 @@ pub(crate) use placement::place as place_thread;
 pub use threads::ThreadPool;
 pub use virtual_time::VirtualPool;
 
-use crate::engine::{Files, Op};
+use crate::engine::{self, Files, Op};
 use crate::machine::{DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Starvation};
 use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
-use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
+use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Passes, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
 use iogauge_model::result::StepResult;
 use std::sync::Arc;
@@ -304,6 +304,7 @@ fn collect(handles: &[WorkerHandle], window: &mut Window) {
 struct Stream {
     position: Arc<SharedPosition>,
     quota: Option<Arc<Quota>>,
+    passes: Option<Arc<Passes>>,
 }
 
 /// Distribution of a job over workers: their number, and what they share.
@@ -330,7 +331,7 @@ impl JobPlan {
         let synchronous = job.load.engine.is_synchronous();
         let stream = |_| {
             let quota = Quota::of(&job.load).map(Arc::new);
-            Stream { position: Arc::default(), quota }
+            Stream { position: Arc::default(), quota, passes: None }
         };
         let streams = (0..job.load.numjobs).map(stream).collect();
         let schedule = job.load.arrivals.map(|arrivals| {
@@ -362,11 +363,16 @@ impl JobPlan {
         let load = &self.job.load;
         let stream = self.workers % load.numjobs;
         self.workers += 1;
-        let Stream { position, quota } = &self.streams[stream as usize];
         // Random patterns over the same range share one coverage pass.
         let shared = load.rw.is_random() && load.offset_increment_bytes.is_none();
-        let position = if shared { &self.streams[0].position } else { position };
-        let offsets = OffsetSource::new(load, &self.job.extents, stream, position.clone())?;
+        let position = self.streams[if shared { 0 } else { stream as usize }].position.clone();
+        let offsets = OffsetSource::new(load, &self.job.extents, stream, position)?;
+        let of_stream = &mut self.streams[stream as usize];
+        if load.invalidate && !engine::is_direct(load) && of_stream.passes.is_none() {
+            let passes = Passes::new(self.job.files.clone(), offsets.range_bytes());
+            of_stream.passes = Some(Arc::new(passes));
+        }
+        let Stream { quota, passes, .. } = of_stream;
         let control = Arc::new(Control::new(directions(load), load.arrivals.is_some()));
         let max_depth = if self.synchronous {
             1
@@ -379,6 +385,7 @@ impl JobPlan {
             offsets,
             number,
             quota: quota.clone(),
+            passes: passes.clone(),
             schedule: self.schedule.clone(),
             max_depth,
             control,

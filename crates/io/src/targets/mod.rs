@@ -40,7 +40,7 @@ pub use header::Header;
 pub use marker::{
     BASE_BYTES, Marker, Ownership, TEST_FILE_NAME, numbered_test_file, ownership, side_file,
 };
-pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise};
+pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise, forget};
 pub use prefill::{Prefill, PrefillNeed};
 pub use reserve::ReserveWatch;
 pub use resolve::{DEFAULT_SIZE_BYTES, Intent, Target};

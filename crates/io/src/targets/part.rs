@@ -309,6 +309,11 @@ pub fn advise(fd: impl std::os::fd::AsFd, random: bool, forget: bool) {
     let order = if random { Advice::Random } else { Advice::Sequential };
     let _ = rustix::fs::fadvise(&fd, 0, None, order);
     if forget {
-        let _ = rustix::fs::fadvise(&fd, 0, None, Advice::DontNeed);
+        self::forget(&fd);
     }
+}
+
+/// Drops a file's clean pages from the page cache. Ignores errors: a file system may not support it.
+pub fn forget(fd: impl std::os::fd::AsFd) {
+    let _ = rustix::fs::fadvise(&fd, 0, None, Advice::DontNeed);
 }

@@ -2,6 +2,7 @@
 
 use super::accounting::DIRECTIONS;
 use super::control::Control;
+use super::passes::Passes;
 use super::quota::Quota;
 use super::schedule::Schedule;
 use crate::buffers::BufferPool;
@@ -24,6 +25,8 @@ pub struct Assignment {
     pub number: u32,
     /// What it and the other workers of its stream may still issue; `None` for no limit.
     pub quota: Option<Arc<Quota>>,
+    /// Passes before which the files are dropped from the page cache; `None` if they are not.
+    pub passes: Option<Arc<Passes>>,
     /// Arrivals of the job; `None` for a closed loop.
     pub(crate) schedule: Option<Arc<Schedule>>,
     /// Maximum number of outstanding I/Os.

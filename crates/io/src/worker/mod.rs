@@ -9,6 +9,7 @@ mod assignment;
 mod batching;
 mod chooser;
 pub mod control;
+mod passes;
 mod pauses;
 mod quota;
 pub(crate) mod schedule;
@@ -24,6 +25,7 @@ pub use assignment::{Assignment, WorkerError, directions};
 use batching::Batching;
 use chooser::Chooser;
 use control::{Control, IoFault};
+pub use passes::Passes;
 use pauses::Pauses;
 pub use quota::Quota;
 use schedule::Pacer;
@@ -105,6 +107,7 @@ struct WorkerState {
     polls: bool,
     polled_ns: u64,
     quota: Option<Arc<Quota>>,
+    passes: Option<Arc<Passes>>,
     dependent: bool,
     verify: Option<Box<Verifier>>,
     /// True if completions have a follow-up: a write-back or a check.
@@ -126,8 +129,17 @@ impl<E: Engine> Worker<E> {
     /// Creates an idle worker. It starts with the first change of settings.
     #[must_use]
     pub fn new(engine: E, pool: BufferPool, assignment: Assignment) -> Self {
-        let Assignment { load, offsets, number, quota, schedule, max_depth, control, verify } =
-            assignment;
+        let Assignment {
+            load,
+            offsets,
+            number,
+            quota,
+            passes,
+            schedule,
+            max_depth,
+            control,
+            verify,
+        } = assignment;
         let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
         let clock_ns = engine.now_ns();
         // SAFETY: the worker's own bank; nothing else refers to it before the worker exists.
@@ -154,6 +166,7 @@ impl<E: Engine> Worker<E> {
             polls: false,
             polled_ns: 0,
             quota,
+            passes,
             dependent: load.dependent,
             has_sequel: load.dependent || verify.is_some(),
             verify,
@@ -417,6 +430,9 @@ impl WorkerState {
         let choice = self.chooser.next();
         if let Some(quota) = &self.quota {
             quota.charge(u64::from(choice.len) * u64::from(self.ios_per_chain()));
+        }
+        if let Some(passes) = &self.passes {
+            passes.count(choice.len.into());
         }
         self.slots[slot as usize] = Slot {
             start_ns: 0,

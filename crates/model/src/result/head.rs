@@ -117,6 +117,10 @@ impl Workload {
     pub fn load(&self) -> Option<&Load> {
         match self {
             Self::Load(load) => Some(load),
+            Self::Jobs { jobs } => match jobs.as_slice() {
+                [job] => Some(&job.load),
+                _ => None,
+            },
             _ => None,
         }
     }

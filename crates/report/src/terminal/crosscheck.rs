@@ -130,7 +130,9 @@ fn said(comparison: &Comparison, rounds: u64) -> String {
         (Agreement::Agree, _) => "agree".to_owned(),
         (Agreement::Differ, _) => "differ".to_owned(),
         (Agreement::CannotTell, Some(wanted)) => {
-            format!("cannot tell: {} more rounds", count(wanted.saturating_sub(rounds) as f64))
+            let more = wanted.saturating_sub(rounds);
+            let word = if more == 1 { "round" } else { "rounds" };
+            format!("cannot tell: {} more {word}", count(more as f64))
         }
         (Agreement::CannotTell, None) => "cannot tell".to_owned(),
     }

@@ -12,8 +12,10 @@ use iogauge_model::{Limit, Load};
 
 /// Describes the workload for use in a sentence: `4 KiB random reads`.
 pub(crate) fn load(workload: &Workload) -> String {
+    if let Some(load) = workload.load() {
+        return load_words(load);
+    }
     match workload {
-        Workload::Load(load) => load_words(load),
         Workload::Database(DatabaseLoad { label, .. }) => match label.split_once(", ") {
             Some((mode, more)) => format!("mode {mode} ({more})"),
             None => format!("mode {label}"),
@@ -21,7 +23,7 @@ pub(crate) fn load(workload: &Workload) -> String {
         Workload::Steps { label, .. }
         | Workload::Suite { label, .. }
         | Workload::Label { label } => label.clone(),
-        Workload::Jobs { .. } | Workload::Other(_) => "the load".to_owned(),
+        Workload::Load(_) | Workload::Jobs { .. } | Workload::Other(_) => "the load".to_owned(),
     }
 }
 

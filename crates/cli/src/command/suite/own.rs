@@ -26,7 +26,7 @@ pub struct OwnFile {
 }
 
 impl OwnFile {
-    /// Reads a file. One whose name ends in `.fio` is a fio job file.
+    /// Reads a file: a fio job file if [`named()`] takes it for one, or else a suite file.
     ///
     /// # Errors
     /// The file cannot be read or is invalid.
