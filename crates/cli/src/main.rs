@@ -140,6 +140,10 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
             }
             _ => Exit::Done,
         },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if arguments.len() < 2 => {
+            screen::tell(&args::commands());
+            Exit::Usage
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             Exit::Usage

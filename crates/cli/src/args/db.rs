@@ -374,7 +374,7 @@ pub struct ExportArgs {
     /// Directory for the files
     pub directory: PathBuf,
     /// Only these runs [default: all on databases]
-    #[arg(value_name = "RUN", allow_hyphen_values = true)]
+    #[arg(value_name = "RUN", allow_negative_numbers = true)]
     pub runs: Vec<RunRef>,
     /// Replace files that iogauge did not make, too
     #[arg(long)]

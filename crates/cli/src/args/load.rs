@@ -1,7 +1,10 @@
 //! The options of a load on the command line: the rows of their table as arguments.
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use iogauge_model::load::options::{self, LoadOption, OnLine, ROWS, Typed, Wrong};
+use iogauge_model::load::{EngineKind, Pattern, VerifyAlgorithm};
+use std::ffi::OsStr;
 use std::ops::Deref;
 
 /// The load as typed.
@@ -65,13 +68,53 @@ fn argument(row: &'static LoadOption) -> Arg {
         .hide(row.on_line != OnLine::Shown)
         .conflicts_with_all(row.conflicts)
         .allow_negative_numbers(row.name == "nice")
-        .value_parser(move |text: &str| {
-            Typed::iogauge().set(row, Some(text), None).map(|()| text.to_owned())
-        });
+        .hide_possible_values(true)
+        .value_parser(ValueOf(row));
     if row.is_flag {
         argument.num_args(0..=1).require_equals(true).default_missing_value("1")
     } else {
         argument
+    }
+}
+
+/// Parses the value of an option, and names its words to the completions of a shell.
+#[derive(Debug, Clone, Copy)]
+struct ValueOf(&'static LoadOption);
+
+impl TypedValueParser for ValueOf {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, Error> {
+        let Self(row) = *self;
+        let parser =
+            move |text: &str| Typed::iogauge().set(row, Some(text), None).map(|()| text.to_owned());
+        parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = words(self.0);
+        (!words.is_empty()).then(|| {
+            Box::new(words.into_iter().map(PossibleValue::new)) as Box<dyn Iterator<Item = _>>
+        })
+    }
+}
+
+/// The words that an option accepts; empty for numbers and texts.
+fn words(row: &LoadOption) -> Vec<&'static str> {
+    match row.name {
+        "rw" => Pattern::ALL.iter().map(|(_, word)| *word).collect(),
+        "ioengine" => EngineKind::FIO_NAMES.iter().map(|(word, _)| *word).collect(),
+        "verify" => VerifyAlgorithm::ALL.iter().map(|row| row.name).collect(),
+        "sync" => vec!["none", "sync", "dsync"],
+        "rate_process" => vec!["linear", "poisson"],
+        "random_distribution" => vec!["random", "zipf", "pareto", "normal", "zoned"],
+        _ if row.is_flag => vec!["0", "1"],
+        _ => Vec::new(),
     }
 }
 

@@ -26,7 +26,7 @@ pub use via::ViaArg;
 use guide::GuideParser;
 use number::number;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
 use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
 use iogauge_model::Limit;
@@ -72,6 +72,18 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Lists the commands, for a call without one. Fits a terminal of 24 rows.
+pub fn commands() -> String {
+    let cli = Cli::command();
+    let mut text = "Usage: iogauge <COMMAND>\n\n".to_owned();
+    for command in cli.get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("  {:<12} {about}\n", command.get_name()));
+    }
+    text.push_str("\nTry iogauge find . or iogauge COMMAND --help.");
+    text
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -104,7 +116,6 @@ pub enum Command {
     /// Print fio results as the classic table, without importing them
     Table(TableArgs),
     /// Write the man pages into a directory
-    #[command(hide = true)]
     Man {
         /// Directory for the pages.
         directory: PathBuf,
@@ -384,7 +395,7 @@ Examples:
   iogauge stop x7k2                           one of several, by the end of its id")]
 pub struct StopArgs {
     /// Run to stop: an id or its beginning [default: the only run in progress]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     pub run: Option<RunRef>,
     /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
@@ -450,7 +461,7 @@ pub enum HistoryAction {
     /// Remove runs
     Rm {
         /// last, last-1, or ids or their beginnings
-        #[arg(required = true, allow_hyphen_values = true)]
+        #[arg(required = true, allow_negative_numbers = true, value_name = "RUN")]
         runs: Vec<RunRef>,
         /// Also remove a run in progress
         #[arg(long)]

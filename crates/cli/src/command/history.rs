@@ -18,7 +18,7 @@ use iogauge_report::exhibit::{Exhibit, ExhibitError};
 use iogauge_report::rows::{self, Row};
 use iogauge_report::terminal::{self, Page};
 use serde::de::DeserializeOwned;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 /// Kind of the runs that only recorded the system.
@@ -44,7 +44,10 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 let document = HistoryDocument { format: HISTORY_FORMAT.to_owned(), runs };
                 screen::data(&screen::json(&document)?)?;
             } else {
-                screen::print(&terminal::history_list(&runs, screen::page(false)))?;
+                let page = screen::page(false);
+                // Only a terminal has a width at which lines are cut.
+                let width = if std::io::stdout().is_terminal() { page.width } else { u16::MAX };
+                screen::print(&terminal::history_list(&runs, Page { width, ..page }))?;
             }
             return Ok(tell_left_out(&history, "list", &left_out));
         }

@@ -38,6 +38,9 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let line = prepared_line(rig.text(), &done?).unwrap_or_else(|| {
         format!("{}: ready, all {} are written", rig.text(), Bytes(rig.size_bytes()))
     });
+    if args.quiet {
+        return Ok(Exit::Done);
+    }
     screen::say(&line)?;
     if let Some(device) = rig.devices().ok().filter(|tree| !tree.is_empty()) {
         screen::say(&format!("on {}", device.chain()))?;

@@ -353,6 +353,12 @@ impl ActiveSuite<'_> {
     }
 }
 
+/// True if the first rung of a ladder already breaks a limit.
+fn breaks_at_once(document: &SuiteDocument) -> bool {
+    let findings = &document.conclusion.findings;
+    findings["ended_by"] == "limit" && findings["users"].is_null()
+}
+
 fn exit(document: &SuiteDocument) -> Exit {
     let steps = || document.steps.iter().filter_map(|step| step.step());
     let searches = || document.steps.iter().filter_map(|step| step.search());
@@ -364,6 +370,8 @@ fn exit(document: &SuiteDocument) -> Exit {
         || searches().any(|search| search.answer.is_empty())
     {
         Exit::IoErrors
+    } else if breaks_at_once(document) {
+        Exit::Unattainable
     } else {
         Exit::Done
     }

@@ -445,7 +445,7 @@ impl PlannedJob {
             Some(amount) => amount.of(asked.min(covered)),
             None => {
                 let passes = ranges.map(|(range, rest)| self.pass(range.min(asked), rest));
-                passes.sum::<u64>().min(self.whole_blocks(asked))
+                passes.sum::<u64>().min(asked.saturating_add(self.load.block.largest()))
             }
         };
         // Rounded down to whole blocks, but at least one.
@@ -463,24 +463,27 @@ impl PlannedJob {
         }
     }
 
-    /// Rounds a range up to whole blocks if the job reads or writes without gaps, as fio does where the file
-    /// goes on behind the range.
+    /// Returns a range with the rest of a block that begins in it, if the job goes through it in order. fio
+    /// issues such a block where the file goes on behind the range.
     fn whole_blocks(&self, bytes: u64) -> u64 {
-        match self.in_order() {
-            Some((block, 0)) => bytes.checked_next_multiple_of(block).unwrap_or(bytes),
-            _ => bytes,
-        }
+        let Some((block, skip)) = self.in_order() else { return bytes };
+        let last = bytes.saturating_sub(1) / (block + skip) * (block + skip);
+        last.saturating_add(block).max(bytes)
     }
 
     /// Returns the bytes of one pass over a range, of a file with `rest` bytes from its start. As in fio, a
-    /// pass in order ends at the end of the file, unless a skip crosses it, which wraps around.
+    /// pass in order has a block at every position in the range. Where the file ends with the range, the
+    /// last block is whole, and a skip across the end wraps around.
     fn pass(&self, range: u64, rest: u64) -> u64 {
         let Some((block, skip)) = self.in_order() else { return range };
-        let Some(room) = rest.checked_sub(block) else { return range };
-        let (step, wanted) = (block + skip, range.div_ceil(block));
-        let fitting = room / step + 1;
-        let end = (fitting - 1) * step + block;
-        let wraps = end < rest && rest <= end + skip;
-        (if wraps { wanted } else { wanted.min(fitting) }) * block
+        let step = block + skip;
+        if rest > range {
+            return range.div_ceil(step) * block;
+        }
+        let Some(room) = range.checked_sub(block) else { return range };
+        let whole = room / step + 1;
+        let end = (whole - 1) * step + block;
+        let wraps = end < range && range <= end + skip;
+        (if wraps { range.div_ceil(block) } else { whole }) * block
     }
 }

@@ -240,6 +240,13 @@ fn sequential_passes_end_where_those_of_fio_do() {
         ("rw=read:20k\nbs=12k", small, 6),
         ("rw=read:4k\nbs=24k", small, 2),
         ("rw=read:512k\nbs=1m", large, 43),
+        ("rw=write:4k\nbs=8k\nsize=1m", large, 86),
+        ("rw=read:12k\nbs=4k\nsize=60k", large, 4),
+        ("rw=read:4k\nbs=4k\nsize=64k", large, 8),
+        ("rw=read:20k\nbs=12k\nsize=64k", large, 2),
+        ("rw=read:4k\nbs=24k\nsize=64k", large, 3),
+        ("rw=read:4k\nbs=8k\nsize=1m\nloops=2", large, 172),
+        ("rw=read:100k\nbs=512k\nsize=10m", large, 17),
         ("rw=read\nbs=4k\nfilesize=2m\nsize=4m", large, 512),
     ] {
         assert_eq!(ios(text, file_bytes), wanted, "{text} of {file_bytes}");

@@ -17,7 +17,7 @@ pub enum HistoryError {
     )]
     NoHome,
     #[error(
-        "cannot make {}, the directory of the history: {source}; hint: use another --history FILE", .path.display()
+        "cannot make {}, the directory of the history: {source}; hint: use another --history FILE, or --history none", .path.display()
     )]
     Directory { path: PathBuf, source: io::Error },
     #[error("cannot open the history {}: {reason}; hint: use another --history FILE", .path.display())]

@@ -5,8 +5,7 @@ use super::grid::{Grid, Kind};
 use super::sheet::{Paint, Sheet};
 use iogauge_model::result::HistoryRun;
 
-/// Formats runs as a table, one line each; what is too long for the page is cut. A run without a verdict
-/// shows its workload instead.
+/// Formats runs as a table, one line each; what is too long for the page is cut.
 #[must_use]
 pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -19,6 +18,7 @@ pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
         ("", Kind::Word),
         ("state", Kind::Word),
         ("steps", Kind::Number),
+        ("load", Kind::Text),
         ("target", Kind::Path),
         ("result", Kind::Text),
     ]);
@@ -29,8 +29,8 @@ pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
             "failed" | "crashed" => Paint::Bad,
             _ => Paint::Plain,
         };
-        let result = if run.verdict.is_empty() { &run.load } else { &run.verdict };
-        let cells = [&run.id, &run.kind, &run.state, &run.steps.to_string(), &run.target, result];
+        let steps = run.steps.to_string();
+        let cells = [&run.id, &run.kind, &run.state, &steps, &run.load, &run.target, &run.verdict];
         grid.row(paint, cells.map(Clone::clone));
     }
     grid.write(&mut sheet);

@@ -103,6 +103,9 @@ fn make(
             create_one(database, global, before, all, progress)
         })
     })?;
+    if args.quiet {
+        return Ok(Exit::Done);
+    }
     let rate = all as f64 / begin.elapsed().as_secs_f64().max(1e-9);
     let globals = if args.globals == 1 { "global" } else { "globals" };
     screen::say(&format!(

@@ -11,7 +11,7 @@ use iogauge_lab::db::{self, DbError, DbLoad, DbTarget, Ladder, Times};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::result::{
-    DatabaseLoad, ProcessLadder, RUN_FORMAT, RunDocument, StepResult, Workload,
+    DatabaseLoad, LimitValue, ProcessLadder, RUN_FORMAT, RunDocument, StepResult, Workload,
 };
 use iogauge_model::{Limit, Vocabulary};
 use iogauge_report::terminal;
@@ -87,11 +87,17 @@ fn measure(
             break;
         }
     }
+    let breaks = |step: &StepResult| {
+        let broken =
+            |value: &LimitValue| value.value_ns.is_some_and(|ns| ns > value.limit.bound_ns as f64);
+        step.database.as_ref().is_some_and(|database| database.limits.iter().any(broken))
+    };
     let exit = match () {
         () if interrupted => Exit::Interrupted,
         () if steps.iter().any(|step| step.errors() > 0) => Exit::IoErrors,
         () if fault.is_some() => fault.as_ref().map_or(Exit::Done, of_fault),
         () if steps.iter().any(StepResult::is_empty) => Exit::IoErrors,
+        () if steps.first().is_some_and(breaks) => Exit::Unattainable,
         () => Exit::Done,
     };
     record.tell_nothing(&found);

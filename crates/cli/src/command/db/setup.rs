@@ -34,6 +34,9 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
         database.setup(args.size, &mut progress.watched(&mut || room.check()))
     })?;
+    if args.quiet {
+        return Ok(Exit::Done);
+    }
     let (size, about) = (database.size()?, database.about()?);
     let speed = size.data_bytes as f64 / begin.elapsed().as_secs_f64().max(1e-9);
     screen::say(&format!(
