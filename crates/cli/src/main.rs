@@ -87,7 +87,7 @@ fn dispatch(
         Command::Db(args) => command::db::run(&args, arguments, interrupt),
         Command::History(args) => command::history::run(&args),
         Command::Report(args) => command::report::run(&args),
-        Command::Stop(args) => command::stop::run(&args),
+        Command::Stop(args) => command::stop::run(&args, &interrupt),
         Command::Import(args) => command::import::run(&args),
         Command::Table(args) => command::table::run(&args),
         Command::Man { directory, force } => command::manual::man(&directory, force),

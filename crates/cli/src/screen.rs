@@ -86,8 +86,8 @@ impl Observer for Screen {
         self.progress.show_system(point, left);
     }
 
-    fn suite_step_begins(&mut self, index: usize, of: usize, place: &StepPlace) {
-        self.progress.set_step(index + 1, of, &place.key);
+    fn suite_step_begins(&mut self, index: usize, of: usize, place: &StepPlace, after_ns: u64) {
+        self.progress.set_step(index + 1, of, &place.key, after_ns);
     }
 
     fn suite_step(&mut self, step: &SuiteStepResult) {

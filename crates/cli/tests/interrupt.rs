@@ -241,7 +241,8 @@ fn detached_run_can_be_stopped_by_id() {
     assert!(done.stdout.contains(&format!("run {id} is in progress")), "{}", done.stdout);
     assert_eq!(done.stderr, "");
     place.run(&["stop", &id]).ends(0);
-    eventually(|| place.runs()[0].1 == "interrupted");
+    // It waited until the run had ended.
+    assert_eq!(place.runs()[0].1, "interrupted");
     let shown: Value = place.run(&["history", "show", &id, "--format=json"]).ends(0).json();
     assert_eq!(shown["interrupted"], true);
     eventually(|| {

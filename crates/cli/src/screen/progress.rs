@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iogauge_lab::observe::Decision;
 use iogauge_lab::{Phase, Status};
 use iogauge_model::Vocabulary;
+use iogauge_model::limit::Bound;
 use iogauge_model::result::SystemPoint;
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
 use std::io::{IsTerminal, Write};
@@ -21,6 +22,8 @@ pub struct Progress {
     last: Instant,
     /// The current step of a suite: `3/40 readrand 8k`.
     step: String,
+    /// The time of the suite's steps after the current one.
+    after: Option<Duration>,
     /// The terms for what is measured.
     vocabulary: Vocabulary,
 }
@@ -41,6 +44,7 @@ impl Progress {
             quiet,
             last: Instant::now(),
             step: String::new(),
+            after: None,
             vocabulary: Vocabulary::Device,
         }
     }
@@ -48,7 +52,11 @@ impl Progress {
     /// Shows a status.
     pub fn show(&mut self, status: &Status<'_>) {
         let line = line(status, self.vocabulary);
-        self.show_line(&format!("{}{line}", self.step));
+        let suite = self.after.zip(status.left_ns).map(|(after, left_ns)| {
+            let left = after + Duration::from_nanos(left_ns);
+            format!("  (suite: {} left)", time(left))
+        });
+        self.show_line(&format!("{}{line}{}", self.step, suite.unwrap_or_default()));
     }
 
     /// Shows the progress of recording the system.
@@ -79,8 +87,9 @@ impl Progress {
     }
 
     /// Sets the suite step that the status belongs to.
-    pub fn set_step(&mut self, number: usize, of: usize, key: &str) {
+    pub fn set_step(&mut self, number: usize, of: usize, key: &str, after_ns: u64) {
         self.step = format!("{number}/{of} {key}  ");
+        self.after = Some(Duration::from_nanos(after_ns));
     }
 
     /// Prints the line of a finished suite step, unless `quiet`.
@@ -117,9 +126,10 @@ impl Progress {
 
 /// Formats a status as one line.
 fn line(status: &Status<'_>, words: Vocabulary) -> String {
+    let done = status.percent_done().map_or_else(String::new, |done| format!("  {done:.0} %"));
     let left = status
         .left_ns
-        .map_or_else(String::new, |ns| format!("  {} s left", (ns as f64 / 1e9).ceil()));
+        .map_or_else(String::new, |ns| format!("{done}  {} left", time(Duration::from_nanos(ns))));
     if let Phase::Prefill { done_bytes, total_bytes }
     | Phase::Checking { done_bytes, total_bytes } = status.phase
     {
@@ -132,20 +142,39 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
             Bandwidth(status.bytes_per_sec),
         );
     }
-    let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
-    let limits =
-        if limits.is_empty() { String::new() } else { format!("  (limit {})", limits.join(", ")) };
+    let judged = status.limits.iter().map(|(limit, ns)| {
+        let value = if ns.is_finite() { Latency(*ns).to_string() } else { "?".to_owned() };
+        format!("{} {value:>8} (limit {})", words.statistic(limit), Bound(limit.bound_ns))
+    });
+    let latency = match status.limits {
+        [] => format!("mean {:>8}", Latency(status.latency_mean_ns).to_string()),
+        _ => judged.collect::<Vec<_>>().join("  "),
+    };
+    let sides = match status.by_direction {
+        [reads, writes] if reads > 0.0 && writes > 0.0 => {
+            format!(" ({} read, {} write)", Count(reads.round()), Count(writes.round()))
+        }
+        _ => String::new(),
+    };
     let load = match words {
         Vocabulary::Device => format!("QD {:<5}", status.queue_depth),
         Vocabulary::Database => format!("{:<13}", words.amount(status.queue_depth)),
     };
     format!(
-        "{:<10}  {load}  {:>9} {}  mean {:>8}{left}{limits}",
+        "{:<10}  {load}  {:>9} {}{sides}  {latency}{left}",
         status.phase.word(),
         Count(status.iops.round()).to_string(),
         words.iops(),
-        Latency(status.latency_mean_ns).to_string(),
     )
+}
+
+/// Formats a time: `40 s`, `12 min`, `3.5 h`.
+fn time(time: Duration) -> String {
+    match time.as_secs_f64().ceil() {
+        s if s < 120.0 => format!("{s} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
 }
 
 /// Formats a sample of the system as one line.
@@ -186,15 +215,17 @@ mod tests {
 
     #[test]
     fn search_status_is_printed_on_one_line() {
-        let limits = [Limit::default()];
+        let limits = [(Limit::default(), 9.87e6)];
         let status = Status {
             phase: Phase::Narrowing,
             queue_depth: 20,
             iops: 2001.3,
             bytes_per_sec: 8.2e6,
+            by_direction: [1401.0, 600.3],
             latency_mean_ns: 9.87e6,
             limits: &limits,
             left_ns: Some(13_400_000_000),
+            total_ns: Some(20_000_000_000),
         };
         insta::assert_snapshot!(line(&status, Vocabulary::Device), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };

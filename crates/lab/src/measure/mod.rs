@@ -11,13 +11,14 @@ use crate::history::UtcTime;
 use crate::measure::process_pauses::Pauses;
 use crate::measure::series::Series;
 use crate::measure::steadiness::shifts;
-use crate::observe::{Interrupt, Observer, Phase, Setting, Status};
+use crate::observe::{self, Interrupt, Observer, Phase, Setting, Status};
 use iogauge_io::engine::Op;
 use iogauge_io::machine::{Counters, Logical, ProcessCpu, Sampler};
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
+use iogauge_model::plan::LONGEST_NS;
 use iogauge_model::result::{
     CpuUse, DirectionResult, Estimate, IntervalPoint, JobResult, StepResult, WorkerResult,
 };
@@ -313,6 +314,7 @@ fn run_for(
     see: &mut dyn FnMut(&Window, &dyn WorkerPool, &mut dyn Observer),
 ) -> Result<bool, LabError> {
     let begin_ns = pool.now_ns();
+    let ends_by_time = duration_ns < LONGEST_NS;
     let mut end_ns = begin_ns.saturating_add(duration_ns);
     let goes_on = |pool: &dyn WorkerPool, end_ns: u64| match phase {
         Phase::Measuring if pool.keeps_its_time() => true,
@@ -340,9 +342,11 @@ fn run_for(
             queue_depth: pool.live().outstanding,
             iops: window.iops(),
             bytes_per_sec: window.bytes_per_sec(),
+            by_direction: observe::by_direction(&window),
             latency_mean_ns: window.service().mean_ns(),
             limits: &[],
-            left_ns: Some(end_ns.saturating_sub(pool.now_ns())).filter(|ns| *ns < 1 << 60),
+            left_ns: ends_by_time.then(|| end_ns.saturating_sub(pool.now_ns())),
+            total_ns: ends_by_time.then_some(end_ns.saturating_sub(begin_ns)),
         });
     }
     Ok(true)

@@ -5,6 +5,7 @@ mod explain;
 
 pub use decision::{Crossing, Decision, Judgement, MeasuredPoint, Next, Verdict, Why};
 
+use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::result::{CurvePoint, StepPlace, StepResult, SuiteStepResult, SystemPoint};
@@ -88,12 +89,34 @@ pub struct Status<'a> {
     pub iops: f64,
     /// Bytes per second over the last tick.
     pub bytes_per_sec: f64,
+    /// Reads and writes per second over the last tick.
+    pub by_direction: [f64; 2],
     /// Mean latency over the last tick, in nanoseconds.
     pub latency_mean_ns: f64,
-    /// Limits of the search.
-    pub limits: &'a [Limit],
+    /// Limits of the search, each with its statistic over the last tick, in nanoseconds; infinity without I/O.
+    pub limits: &'a [(Limit, f64)],
     /// Time left, in nanoseconds, if known.
     pub left_ns: Option<u64>,
+    /// All of the time, in nanoseconds, if known.
+    pub total_ns: Option<u64>,
+}
+
+impl Status<'_> {
+    /// Returns the share of the time that has passed, in percent, if it is known.
+    #[must_use]
+    pub fn percent_done(&self) -> Option<f64> {
+        let (left, total) = (self.left_ns? as f64, self.total_ns? as f64);
+        (total > 0.0).then(|| ((1.0 - left / total) * 100.0).clamp(0.0, 100.0))
+    }
+}
+
+/// Returns the reads and the writes per second of a window.
+pub(crate) fn by_direction(window: &Window) -> [f64; 2] {
+    let seconds = window.seconds();
+    [Op::Read, Op::Write].map(|op| {
+        let ios = window.tally(op).service.count() as f64;
+        if seconds > 0.0 { ios / seconds } else { 0.0 }
+    })
 }
 
 /// The load during a window.
@@ -132,8 +155,10 @@ pub trait Observer {
     /// The system was sampled. `left` is the remaining time, if there is an end.
     fn system(&mut self, _point: &SystemPoint, _left: Option<Duration>) {}
 
-    /// A step of a suite begins. `index` counts from 0, and `of` is the number of steps.
-    fn suite_step_begins(&mut self, _index: usize, _of: usize, _place: &StepPlace) {}
+    /// A step of a suite begins. `index` counts from 0, and `of` is the number of steps. The steps after it
+    /// take `after_ns` nanoseconds, apart from those that end by themselves.
+    fn suite_step_begins(&mut self, _index: usize, _of: usize, _place: &StepPlace, _after_ns: u64) {
+    }
 
     /// A step of a suite has ended and should be saved.
     fn suite_step(&mut self, _step: &SuiteStepResult) {}

@@ -17,7 +17,7 @@ use crate::measure::Watch;
 use crate::measure::process_pauses::Pauses;
 use crate::measure::series::{Series, interval_with_bands};
 use crate::observe::Decision;
-use crate::observe::{Phase, Setting, Status};
+use crate::observe::{self, Phase, Setting, Status};
 use iogauge_io::machine::ProcessCpu;
 use iogauge_io::pool::{LiveFigures, WorkerPool};
 use iogauge_io::worker::accounting::Window;
@@ -290,22 +290,27 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.watch.observer.window_ends(window, place);
     }
 
-    /// Reports a tick, with the mean of the latency that the limits apply to.
+    /// Reports a tick, with the mean and the statistics of the latency that the limits apply to.
     pub(super) fn show(
         &mut self,
         tick: &Window,
         phase: Phase,
         queue_depth: u32,
         latency_mean_ns: f64,
+        latencies: &Directions<'_>,
     ) {
+        let limits = self.plan.limits.iter();
+        let limits: Vec<_> = limits.map(|limit| (*limit, limit.statistic_ns(latencies))).collect();
         self.watch.observer.status(&Status {
             phase,
             queue_depth,
             iops: tick.iops(),
             bytes_per_sec: tick.bytes_per_sec(),
+            by_direction: observe::by_direction(tick),
             latency_mean_ns,
-            limits: &self.plan.limits,
+            limits: &limits,
             left_ns: Some(self.left_ns()),
+            total_ns: Some(self.plan.budget_ns),
         });
     }
 

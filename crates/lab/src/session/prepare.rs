@@ -183,9 +183,11 @@ fn report(done_bytes: u64, total_bytes: u64, elapsed_ns: u64, watch: &mut Watch<
         queue_depth: DEPTH,
         iops: 0.0,
         bytes_per_sec,
+        by_direction: [0.0; 2],
         latency_mean_ns: 0.0,
         limits: &[],
         left_ns,
+        total_ns: None,
     });
 }
 

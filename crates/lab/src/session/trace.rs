@@ -272,8 +272,8 @@ impl Observer for Beside<'_> {
         self.observer.system(point, left);
     }
 
-    fn suite_step_begins(&mut self, index: usize, of: usize, place: &StepPlace) {
-        self.observer.suite_step_begins(index, of, place);
+    fn suite_step_begins(&mut self, index: usize, of: usize, place: &StepPlace, after_ns: u64) {
+        self.observer.suite_step_begins(index, of, place, after_ns);
     }
 
     fn suite_step(&mut self, step: &SuiteStepResult) {

@@ -122,9 +122,11 @@ impl Checks {
                 queue_depth,
                 iops: 0.0,
                 bytes_per_sec,
+                by_direction: [0.0; 2],
                 latency_mean_ns: 0.0,
                 limits: &[],
                 left_ns: (done > 0).then(|| (left_bytes / bytes_per_sec * 1e9) as u64),
+                total_ns: None,
             });
         }
         check.finish()?;

@@ -4,7 +4,7 @@ use super::{job_files, reserve};
 use crate::caveats;
 use crate::error::LabError;
 use crate::measure::{Watch, process_pauses};
-use crate::observe::{Phase, Status};
+use crate::observe::{self, Phase, Status};
 use crate::session::fio_pool::{handed_to_job, work};
 use crate::session::region::Region;
 use crate::session::rig::Rig;
@@ -266,9 +266,11 @@ fn follow(
             queue_depth: window.queue_depth().round() as u32,
             iops: window.iops(),
             bytes_per_sec: window.bytes_per_sec(),
+            by_direction: observe::by_direction(&window),
             latency_mean_ns: window.service().mean_ns(),
             limits: &[],
             left_ns: None,
+            total_ns: None,
         });
     }
     Ok(Followed { interrupted: asked.is_some(), cut_off })

@@ -56,7 +56,13 @@ pub fn run(
             interrupted = true;
             break;
         }
-        watch.observer.suite_step_begins(index, number, &step.place);
+        let later = first
+            .iter()
+            .chain(plan)
+            .skip(index + 1)
+            .filter(|later| steps.iter().all(|known| known.place.key != later.place.key));
+        let after_ns = later.filter_map(|later| later.cost().time_ns).sum();
+        watch.observer.suite_step_begins(index, number, &step.place, after_ns);
         let measured = SuiteStepResult { part, ..one(rig, step, watch)? };
         watch.observer.suite_step(&measured);
         interrupted = measured.interrupted;

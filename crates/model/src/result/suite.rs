@@ -225,9 +225,10 @@ impl SuitePlanDocument {
             format: super::SUITE_PLAN_FORMAT.to_owned(),
             suite,
             target,
-            seconds: steps.iter().filter_map(|step| step.seconds).sum(),
+            seconds: steps.iter().filter_map(|step| step.seconds).sum::<f64>() + 0.0,
             written_bytes: steps.iter().filter_map(|step| step.written_bytes).sum(),
-            writing_seconds: writing.filter_map(|step| step.seconds).sum(),
+            // The sum of no times is -0.0.
+            writing_seconds: writing.filter_map(|step| step.seconds).sum::<f64>() + 0.0,
             steps,
         }
     }

@@ -99,15 +99,15 @@ fn rounds_as_one(steps: &[PlannedStep]) -> Vec<(&PlannedStep, String)> {
 
 /// Sums up a plan's time and writes in a sentence.
 fn sums(plan: &SuitePlanDocument) -> String {
-    let mut text = format!("Measuring takes {}", duration(plan.seconds));
     let counted = plan.steps.iter().filter(|step| step.seconds.is_none()).count();
-    match (counted, plan.written_bytes) {
-        (0, _) => {}
-        (_, 0) => text.push_str(", and that of steps which end when their bytes are read"),
-        (_, bytes) => {
-            text.push_str(&format!(", and the time in which {} are written", Bytes(bytes)));
-        }
-    }
+    let fixed = (plan.seconds > 0.0 || counted == 0).then(|| duration(plan.seconds));
+    let open = match (counted, plan.written_bytes) {
+        (0, _) => None,
+        (_, 0) => Some("as long as reading the bytes of some steps".to_owned()),
+        (_, bytes) => Some(format!("as long as writing {}", Bytes(bytes))),
+    };
+    let times: Vec<String> = fixed.into_iter().chain(open).collect();
+    let mut text = format!("Measuring takes {}", times.join(", and "));
     text.push_str("; a test file that is missing is written first. ");
     match (plan.written_bytes, plan.writing_seconds > 0.0) {
         (0, false) => text.push_str("The steps write nothing."),

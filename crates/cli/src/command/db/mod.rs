@@ -42,7 +42,7 @@ pub fn run(args: &DbArgs, arguments: &[OsString], interrupt: Interrupt) -> anyho
         DbAction::Find(args) => find::run(args, interrupt),
         DbAction::Beside(args) => beside::run(args, interrupt),
         DbAction::Verify(args) => verify::run(args, &interrupt),
-        DbAction::Stop(args) => super::stop::run(args),
+        DbAction::Stop(args) => super::stop::run(args, &interrupt),
         DbAction::Reset(args) => reset::run(args),
         DbAction::Purge(args) => purge::run(args),
         DbAction::Export(args) => export::run(args),

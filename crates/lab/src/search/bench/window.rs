@@ -106,7 +106,8 @@ impl Bench<'_, '_> {
                 return Ok(None);
             }
             if let Some(window) = window {
-                self.show(&window, phase, queue_depth, window.service().mean_ns());
+                let latencies = directions(&window);
+                self.show(&window, phase, queue_depth, window.service().mean_ns(), &latencies);
                 for sieve in alone.iter_mut().chain([&mut sieve]) {
                     sieve.append(&window, &self.plan.limits);
                 }

@@ -200,7 +200,8 @@ impl Bench<'_, '_> {
             }
             if let Some(window) = window {
                 let response_mean_ns = window.response().map_or(0.0, |response| response.mean_ns());
-                self.show(&window, phase, self.live().outstanding, response_mean_ns);
+                let outstanding = self.live().outstanding;
+                self.show(&window, phase, outstanding, response_mean_ns, &directions(&window));
                 sieve.append(&window, &self.plan.limits);
             }
             let starved = self.end_stretch(&mut stretches, false);
