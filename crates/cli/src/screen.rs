@@ -103,10 +103,15 @@ pub fn page(stderr: bool) -> Page {
     } else {
         (std::io::stdout().is_terminal(), rustix::termios::tcgetwinsize(std::io::stdout()))
     };
-    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let width = size.ok().map(|s| s.ws_col).filter(|c| *c > 0).or(columns).unwrap_or(PLAIN_WIDTH);
+    let size = size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0);
+    let width = size.or_else(columns).unwrap_or(PLAIN_WIDTH);
     let color = terminal && std::env::var_os("NO_COLOR").is_none();
     Page { width, color }
+}
+
+/// Returns the width that the environment variable COLUMNS gives.
+pub fn columns() -> Option<u16> {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
 }
 
 /// Asks a yes/no question. `instead` is what to type if nobody can answer.

@@ -265,6 +265,11 @@ fn missing_subcommand_prints_usage_to_stderr() {
         assert_eq!(done.stdout, "");
         assert!(done.stderr.contains("Usage: iogauge"), "{}", done.stderr);
     }
+    // A call without a command fits a terminal of 24 rows and 80 columns, with its prompt.
+    let brief = Place::new().run(&[]).ends(USAGE).stderr;
+    assert!(brief.lines().count() <= 22, "{brief}");
+    assert!(brief.lines().all(|line| line.chars().count() <= 100), "{brief}");
+    assert!(brief.contains("\n  man "), "{brief}");
 }
 
 fn word() -> impl Strategy<Value = String> {

@@ -69,6 +69,14 @@ fn history_list_rm_and_reset_work() {
     place.run(&["history", "rm", "last", &runs[2].0]).ends(0);
     assert_eq!(place.runs(), [runs[1].clone(), runs[3].clone()]);
     place.run(&["history", "rm", &runs[2].0]).ends(2);
+    // Options may follow the run.
+    let other = ["history", "rm", "last", "--history", "other.db"];
+    let refused = place.run(&other).ends(2).stderr;
+    assert!(refused.contains("other.db"), "{refused}");
+    place.run(&["history", "rm", "last-1", "--force"]).ends(0);
+    place.run(&QUICK).ends(0);
+    let wide = place.run(&["history", "list"]).ends(0).stdout;
+    assert!(wide.contains("randread 4 KiB") && !wide.contains('…'), "{wide}");
     let reset = place.run(&["history", "reset", "--yes"]).ends(0);
     assert!(reset.stdout.contains("removed 2 runs"), "{}", reset.stdout);
     assert!(place.runs().is_empty());

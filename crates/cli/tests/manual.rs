@@ -127,6 +127,8 @@ fn shell_completions_contain_load_options() {
     for shell in ["bash", "zsh", "fish"] {
         let done = Place::new().run(&["completions", shell]).ends(0);
         assert!(done.stdout.contains("rate-iops"), "{shell}");
+        // Words of an option are completed, too.
+        assert!(["randwrite", "io_uring"].iter().all(|word| done.stdout.contains(word)), "{shell}");
         assert_eq!(done.stderr, "");
     }
 }

@@ -45,8 +45,9 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 screen::data(&screen::json(&document)?)?;
             } else {
                 let page = screen::page(false);
-                // Only a terminal has a width at which lines are cut.
-                let width = if std::io::stdout().is_terminal() { page.width } else { u16::MAX };
+                // Without a terminal or a given width, lines are not cut.
+                let has_width = std::io::stdout().is_terminal() || screen::columns().is_some();
+                let width = if has_width { page.width } else { u16::MAX };
                 screen::print(&terminal::history_list(&runs, Page { width, ..page }))?;
             }
             return Ok(tell_left_out(&history, "list", &left_out));

@@ -133,6 +133,10 @@ fn db_run_evaluates_limits() {
     let commits = step.sync.unwrap().service_ns;
     let updates = step.write.unwrap().service_ns;
     let values: Vec<f64> = database.limits.iter().map(|v| v.value_ns.unwrap()).collect();
+    for (limit, code) in [("commit:p99<=1ns", 5), ("p99<=1h", 0)] {
+        let line = [&["--mode=write", "--limit", limit], &SHORT[..]].concat();
+        db.run("run", &line).ends(code);
+    }
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
     assert!(near(values[0], updates.mean) && near(values[1], commits.mean), "{values:?}");
     assert!(near(values[2], commits.p99 as f64), "{values:?}");

@@ -4,9 +4,14 @@ use crate::common::{EIGHT, Place, near};
 use serde_json::Value;
 
 fn document(target: &str, options: &[&str]) -> Value {
+    ended(target, options, 0)
+}
+
+/// Returns the document of a ladder that ends with this exit code.
+fn ended(target: &str, options: &[&str], code: i32) -> Value {
     let fixed =
         ["suite", "ladder", target, "--seconds=500ms", "--json", "--quiet", "--history=none"];
-    Place::new().run(&[&fixed, options].concat()).ends(0).json()
+    Place::new().run(&[&fixed, options].concat()).ends(code).json()
 }
 
 fn rows(document: &Value) -> &Vec<Value> {
@@ -69,7 +74,7 @@ fn higher_queue_depth_per_user_saturates_the_ladder_earlier() {
 
 #[test]
 fn ladder_reports_a_limit_exceeded_by_one_user() {
-    let document = document(EIGHT, &["--limit=mean<=50us"]);
+    let document = ended(EIGHT, &["--limit=mean<=50us"], 5);
     assert_eq!(document["steps"].as_array().unwrap().len(), 1);
     let verdict = document["verdict"][0].as_str().unwrap();
     assert!(verdict.starts_with("Even 1 user breaks the limit mean <= 50 µs"), "{verdict}");

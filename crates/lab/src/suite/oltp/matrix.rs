@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(keys(Test::Read, &[], &[2, 3]).len(), 8);
         assert_eq!(keys(Test::Write, &[4096], &[]).len(), 3);
         assert_eq!("randrw".parse(), Ok(Test::RandRw));
-        assert!("rand".parse::<Test>().unwrap_err().contains("readrand, read, write, randrw"));
+        assert!("rand".parse::<Test>().unwrap_err().contains("readrand, write, read, randrw"));
     }
 }

@@ -27,7 +27,16 @@ fn jobs(step: &SuiteStep) -> Vec<Load> {
 
 #[test]
 fn each_user_is_a_job_with_queue_depth_1() {
-    let plan = steps(&[], &site(SiteKind::Files, &[1 << 30]));
+    let site = site(SiteKind::Files, &[1 << 30]);
+    // The order and the default are those of the scripts.
+    let phases = |plan: &[SuiteStep]| {
+        let mut phases: Vec<String> = plan.iter().map(|step| step.place.phase.clone()).collect();
+        phases.dedup();
+        phases
+    };
+    assert_eq!(phases(&steps(&[], &site)), ["readrand", "write", "read"]);
+    let plan = steps(&[("tests", "randrw,read,write,randread")], &site);
+    assert_eq!(phases(&plan), ["readrand", "write", "read", "randrw"]);
     assert_eq!(plan.len(), 27);
     for step in &plan {
         let load = &jobs(step)[0];
@@ -136,7 +145,7 @@ fn oltp_rejects_meaningless_options() {
     let (sim, files) = (site(SiteKind::Simulated, &[64 * MIB]), site(SiteKind::Files, &[64 * MIB]));
     let two = site(SiteKind::Devices, &[48 * MIB, 48 * MIB]);
     for (typed, site, word) in [
-        (&[("tests", "rand")][..], &sim, "\"rand\" is not one of readrand, read, write, randrw"),
+        (&[("tests", "rand")][..], &sim, "\"rand\" is not one of readrand, write, read, randrw"),
         (&[("tests", ",")], &sim, "none is named"),
         (&[("users", ",")], &sim, "hint: use 1,8"),
         (&[("users", "2000")], &sim, "between 1 and 1024"),
