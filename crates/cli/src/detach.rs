@@ -30,7 +30,7 @@ pub fn start(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
     let Some(history) = output.history.resolve()? else {
-        let text = "--detach shows its result in the history; hint: use another --history";
+        let text = "--detach needs a history to keep its result; hint: leave out --history none";
         return Err(Usage(text.to_owned()).into());
     };
     let (log, out) = make_log(&history)?;

@@ -153,7 +153,8 @@ pub fn in_one_line(error: &anyhow::Error) -> String {
 fn invalid_value(error: &clap::Error) -> Option<String> {
     let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
     let ContextValue::String(value) = error.get(ContextKind::InvalidValue)? else { return None };
-    let name = argument.split(' ').next().unwrap_or(argument);
+    // A positional argument has no name that a user knows.
+    let name = argument.split(' ').next().filter(|name| name.starts_with('-')).unwrap_or("");
     if value.is_empty() {
         return None;
     }
@@ -164,7 +165,12 @@ fn invalid_value(error: &clap::Error) -> Option<String> {
         (ErrorKind::ValueValidation, _) => {
             let reason = std::error::Error::source(error)?.to_string();
             Some(match () {
+                () if reason.starts_with("must ") && !reason.contains(value) => {
+                    let (fact, hint) = reason.split_at(reason.find(HINT).unwrap_or(reason.len()));
+                    format!("{name} {fact}, not {value}{hint}")
+                }
                 () if reason.starts_with("must ") => format!("{name} {reason}"),
+                () if name.is_empty() => reason,
                 () if reason.contains(value) => format!("{name}: {reason}"),
                 () => format!("{name}={value}: {reason}"),
             })

@@ -238,7 +238,7 @@ fn proc_and_sys_files_are_refused_as_targets() {
         for line in lines {
             let done = place.run(&[&line[..1], &[target], &line[1..]].concat()).ends(3);
             crate::common::assert_one_message(&done.stderr);
-            let why = "holds no data but what the kernel shows of itself";
+            let why = "is a file system of the kernel without stored data";
             assert!(done.stderr.contains(why), "{target}: {}", done.stderr);
         }
     }

@@ -293,7 +293,7 @@ fn unverifiable_loads_are_rejected() {
         (&["run", "t", "--size=4m", one, "--job=rw=randwrite"], "without it"),
         (&["run", "t", "--size=4m", one, "--job=rw=write bs=8k verify=crc32c"], "differ"),
         (&["run", "t", "--size=4m", one, "--job=rw=read verify=crc32c"], "after the other"),
-        (&["find", "t", "--size=4m", "--rw=write", "--verify=md5"], "belongs to run"),
+        (&["find", "t", "--size=4m", "--rw=write", "--verify=md5"], "hint: use iogauge run"),
     ] {
         let done = place.run(line).ends(USAGE);
         assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);

@@ -375,7 +375,7 @@ pub fn system_words(error: &std::io::Error) -> String {
     use rustix::io::Errno;
     let words = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT) => "there is no such file or directory",
-        Some(Errno::NOTDIR) => "a part of the path is a file, and no directory",
+        Some(Errno::NOTDIR) => "a part of the path is a file, not a directory",
         Some(Errno::ISDIR) => "it is a directory, and no file",
         Some(Errno::ACCESS | Errno::PERM) => "this user may not do that",
         Some(Errno::ROFS) => "the file system can only be read",

@@ -112,7 +112,7 @@ impl FromStr for DbUrl {
         }
         if place.is_empty() {
             let backend = if is_word(backend) { backend } else { "sqlite" };
-            return wrong(format!("the URL names no place; hint: use {backend}:DIR"));
+            return wrong(format!("the URL has no directory; hint: use {backend}:DIR"));
         }
         if usual(backend) == "postgres" {
             check_server(place)?;

@@ -1,7 +1,7 @@
 //! Arguments of `iogauge db`.
 
 use super::guide::GuideParser;
-use super::number::number;
+use super::number::{number, precision};
 use super::{OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use iogauge_lab::db::{DbError, DbUrl};
@@ -276,7 +276,7 @@ pub struct DbSearchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
     pub budget: u64,
     /// Target half-width of the confidence interval of operations per second
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
     pub precision: f64,
     /// Exclude periods in which the workers waited for a processor for more than this share of the time;
     /// 100% excludes none

@@ -24,7 +24,7 @@ pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
 pub use via::ViaArg;
 
 use guide::GuideParser;
-use number::number;
+use number::{number, precision};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
@@ -211,7 +211,7 @@ pub struct FindArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
     pub budget: u64,
     /// Target half-width of the IOPS confidence interval
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
     pub precision: f64,
     /// Exclude periods in which the workers waited for a processor for more than this share of the time;
     /// 100% excludes none
@@ -434,7 +434,7 @@ pub enum HistoryAction {
     /// List runs, newest first
     List {
         /// Number of runs to list
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = number::<1, 1_000_000>)]
         limit: u32,
         /// Only runs in this state: running, done, interrupted, failed, crashed
         #[arg(long)]
@@ -459,6 +459,7 @@ pub enum HistoryAction {
         extra: ExtraArgs,
     },
     /// Remove runs
+    #[command(visible_alias = "remove", alias = "delete")]
     Rm {
         /// last, last-1, or ids or their beginnings
         #[arg(required = true, allow_negative_numbers = true, value_name = "RUN")]

@@ -49,15 +49,18 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     let of_run =
         ["rate_iops", "rate", "number_ios", "io_size", "thinktime", "startdelay", "verify"];
     if let Some(option) = of_run.iter().find(|option| args.load.has(option)) {
-        return refuse(&format!("find ends when it has its answer; --{option} belongs to run"));
+        let text = format!("--{option}: find sets the load itself; hint: use iogauge run");
+        return refuse(&text);
     }
     if args.load.has("rate_process") && !args.open_loop {
-        return refuse("--rate_process spaces arrivals, which find has with --open-loop only");
+        return refuse(
+            "--rate_process has no effect without --open-loop; hint: use --open-loop, too",
+        );
     }
     if args.open_loop && args.via.is_some() {
         return refuse(&FioError::OpenLoop.to_string());
     }
-    check_effort(args.budget, args.precision)?;
+    check_budget(args.budget)?;
     Ok(SearchPlan {
         limits: limits(args)?,
         max_depth: args.max_depth,
@@ -71,21 +74,15 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     })
 }
 
-/// Checks the budget and the precision (in percent) of a search.
+/// Checks the budget of a search.
 ///
 /// # Errors
-/// A value out of range.
-pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Result<()> {
-    let wrong = match () {
-        () if budget_ns < SHORTEST_BUDGET_NS => {
-            "--budget is too short to search in; hint: use 1s or more"
-        }
-        () if !(0.1..=50.0).contains(&precision_percent) => {
-            "--precision must be between 0.1% and 50%; hint: use --precision=2%"
-        }
-        () => return Ok(()),
-    };
-    Err(Usage(wrong.to_owned()).into())
+/// It is too short.
+pub(super) fn check_budget(budget_ns: u64) -> Result<(), Usage> {
+    if budget_ns < SHORTEST_BUDGET_NS {
+        return Err(Usage("--budget is too short to search in; hint: use 1s or more".to_owned()));
+    }
+    Ok(())
 }
 
 /// Returns the limits from the options and from the guide, checked against the workload. Empty if

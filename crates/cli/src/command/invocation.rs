@@ -15,7 +15,7 @@ use iogauge_model::Caveat;
 use iogauge_model::caveat::Fact;
 use iogauge_model::load::Load;
 use iogauge_model::result::{Head, Workload};
-use iogauge_model::units::{Bandwidth, Bytes};
+use iogauge_model::units::{Bandwidth, Bytes, size_word};
 use iogauge_report::terminal::Page;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -76,11 +76,24 @@ pub fn open(
     }
     if via.is_some() && typed.iter().any(|load| load.verify.is_some()) {
         let text = "--verify: fio reads back within the run, and its reads would be in the figures; \
-                    hint: use one without --via fio, or a job file with it";
+                    hint: leave out --verify";
         return Err(Usage(text.to_owned()).into());
     }
     let fio = via.map(ViaArg::find).transpose()?;
     let mut rig = Rig::open(&target.target, intent(target, typed))?;
+    if rig.is_simulated() {
+        let asked = typed.iter().filter_map(|load| load.target_bytes()).max();
+        if let Some(asked) = asked.filter(|asked| *asked > rig.size_bytes()) {
+            let has = rig.size_bytes();
+            return Err(Usage(format!(
+                "--size: the simulated device has {}, not {}; hint: use --size={} or less",
+                Bytes(has),
+                Bytes(asked),
+                size_word(has)
+            ))
+            .into());
+        }
+    }
     if let Some(fio) = fio {
         rig.go_via(fio)?;
     }

@@ -2,7 +2,7 @@
 
 use super::invocation::{prepared_line, refuse_history};
 use crate::args::PrepareArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::job_source;
 use crate::screen::{self, Screen};
 use iogauge_lab::history::HistoryPath;
@@ -17,6 +17,9 @@ use iogauge_model::units::Bytes;
 /// # Errors
 /// A refused target, a full disk, or a failed write.
 pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    if args.size == Some(0) {
+        return Err(Usage("--size must be above 0; hint: use --size=1g".to_owned()).into());
+    }
     let intent = Intent {
         writes: true,
         destroy_data: args.target.destroy_data,

@@ -151,7 +151,7 @@ fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Na
         }
     }
     if named.is_empty() {
-        let text = "these runs have no data for such a picture; hint: use another --panel";
+        let text = "these runs have no data for this chart; hint: use another --panel";
         return Err(Usage(text.to_owned()).into());
     }
     Ok(named)

@@ -80,7 +80,7 @@ fn database_lifecycle_from_setup_to_purge() {
     ");
     insta::assert_snapshot!(db(&["verify", "sqlite:d"]).ends(0).stdout, @r"
     20,700 values, all as they were written
-    What was acknowledged is not known here: no run on this database noted it.
+    No run on this database recorded what it acknowledged.
     ");
     let line = ["run", "sqlite:d", "--mode=write", "--processes=5", "--json"];
     let document = db(&[&line[..], &SHORT].concat()).ends(0).json();

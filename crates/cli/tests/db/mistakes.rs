@@ -50,14 +50,8 @@ fn invalid_db_command_lines_are_rejected() {
             "add-globals sqlite:d --globals 1 --value-size 10",
             "--value-size must be between 64 and 2000",
         ),
-        (
-            "run sqlite:d --mode write --read-pct 50",
-            "--read-pct says how many transactions read in --mode io",
-        ),
-        (
-            "run sqlite:d --mode read --read-pct 50",
-            "--read-pct says how many transactions read in --mode io",
-        ),
+        ("run sqlite:d --mode write --read-pct 50", "--read-pct is for --mode io only"),
+        ("run sqlite:d --mode read --read-pct 50", "--read-pct is for --mode io only"),
         (
             "run sqlite:d --mode io --read-pct 50.5",
             "--read-pct must be a whole number between 0 and 100",
@@ -111,7 +105,7 @@ fn negative_numbers_are_rejected_with_a_hint() {
 #[test]
 fn first_globals_require_the_subscripts_option() {
     let db = Db::new(0, 0);
-    let told = "--subscripts says how large the globals are; hint: use --subscripts 1m";
+    let told = "--subscripts is required for the first globals; hint: use --subscripts 1m";
     assert_one_line(db.run("create-globals", &["--globals=2"]), 2, &[told]);
     assert_one_line(db.run("add-globals", &["--globals=2"]), 2, &["there is no global yet"]);
     let told = "there is no global to write to; hint: run iogauge db create-globals sqlite:d";

@@ -187,7 +187,9 @@ pub(super) fn clones(
             name: job_name(section),
             place: section.place.clone(),
             file_size_bytes: file_size(o, files.len() as u64, clone),
-            takes_all: o.has_shares() || (o.size.is_none() && o.file_size.is_none()),
+            takes_all: o.has_shares()
+                || (o.size.is_none() && o.file_size.is_none())
+                || ends_within_block(o, &load, files.len() as u64),
             files,
             may_create: o.allow_file_create,
             unlink: o.unlink,
@@ -199,6 +201,22 @@ pub(super) fn clones(
         }
     };
     Ok((0..jobs).map(job).collect())
+}
+
+/// Returns the block size if a load goes through its files in order, with the bytes it skips.
+fn in_order(load: &Load) -> Option<(u64, u64)> {
+    let block = load.block.single().filter(|_| !load.rw.is_random())?;
+    match load.modifier {
+        Modifier::None => Some((block, 0)),
+        Modifier::Skip(bytes) => Some((block, u64::try_from(bytes).ok()?)),
+        _ => None,
+    }
+}
+
+/// True if the last block of a range lies partly behind it, so that what is there matters.
+fn ends_within_block(o: &Typed, load: &Load, files: u64) -> bool {
+    let (Some(Span::Bytes(size)), None) = (o.size, o.file_size) else { return false };
+    in_order(load).is_some_and(|(block, skip)| !(size / files.max(1)).is_multiple_of(block + skip))
 }
 
 /// True if a file goes on behind a range, so that fio would not have made it for the range. Files that
@@ -444,8 +462,9 @@ impl PlannedJob {
         let bytes = match o.io_size {
             Some(amount) => amount.of(asked.min(covered)),
             None => {
+                let largest = self.load.block.largest();
                 let passes = ranges.map(|(range, rest)| self.pass(range.min(asked), rest));
-                passes.sum::<u64>().min(asked.saturating_add(self.load.block.largest()))
+                passes.sum::<u64>().min(asked.checked_next_multiple_of(largest).unwrap_or(asked))
             }
         };
         // Rounded down to whole blocks, but at least one.
@@ -453,20 +472,10 @@ impl PlannedJob {
         Some((bytes - bytes % block).max(block).saturating_mul(o.loops.max(1)))
     }
 
-    /// Returns the block size if the job goes through its files in order, with the bytes it skips.
-    fn in_order(&self) -> Option<(u64, u64)> {
-        let block = self.load.block.single().filter(|_| !self.load.rw.is_random())?;
-        match self.load.modifier {
-            Modifier::None => Some((block, 0)),
-            Modifier::Skip(bytes) => Some((block, u64::try_from(bytes).ok()?)),
-            _ => None,
-        }
-    }
-
     /// Returns a range with the rest of a block that begins in it, if the job goes through it in order. fio
     /// issues such a block where the file goes on behind the range.
     fn whole_blocks(&self, bytes: u64) -> u64 {
-        let Some((block, skip)) = self.in_order() else { return bytes };
+        let Some((block, skip)) = in_order(&self.load) else { return bytes };
         let last = bytes.saturating_sub(1) / (block + skip) * (block + skip);
         last.saturating_add(block).max(bytes)
     }
@@ -475,7 +484,7 @@ impl PlannedJob {
     /// pass in order has a block at every position in the range. Where the file ends with the range, the
     /// last block is whole, and a skip across the end wraps around.
     fn pass(&self, range: u64, rest: u64) -> u64 {
-        let Some((block, skip)) = self.in_order() else { return range };
+        let Some((block, skip)) = in_order(&self.load) else { return range };
         let step = block + skip;
         if rest > range {
             return range.div_ceil(step) * block;

@@ -248,6 +248,7 @@ fn sequential_passes_end_where_those_of_fio_do() {
         ("rw=read:4k\nbs=8k\nsize=1m\nloops=2", large, 172),
         ("rw=read:100k\nbs=512k\nsize=10m", large, 17),
         ("rw=read\nbs=4k\nfilesize=2m\nsize=4m", large, 512),
+        ("rw=read\nbs=4k\nfilesize=4m\nsize=1m", large, 256),
     ] {
         assert_eq!(ios(text, file_bytes), wanted, "{text} of {file_bytes}");
     }

@@ -79,7 +79,7 @@ pub enum GuardError {
     #[error("{}: refused, {device} is a loop device on it; hint: run losetup -d, or use another file", path.display())]
     LoopBacking { path: PathBuf, device: String },
     #[error(
-        "{}: refused, {file_system} holds no data but what the kernel shows of itself; hint: use a \
+        "{}: refused, {file_system} is a file system of the kernel without stored data; hint: use a \
          directory, a file or a block device",
         path.display()
     )]

@@ -74,7 +74,7 @@ pub enum WorkerError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(
-        "{option}={value} is not available to this process: {source}; hint: use values that it is allowed to use"
+        "{option}={value} is not available to this process: {source}; hint: use another value, or run as root"
     )]
     Placement { option: &'static str, value: String, source: std::io::Error },
     #[error("no thread for another worker: {0}; hint: use a smaller --iodepth or --numjobs")]

@@ -40,7 +40,7 @@ impl<'a> Ladder<'a> {
         (came < asked * LINEAR_SHARE).then(|| {
             format!(
                 "throughput changed by {:+.0} % from {fewer} to {processes} processes, less than half \
-                 of the {:+.0} % in proportion to them",
+                 of the growth in processes ({:+.0} %)",
                 came * 100.0,
                 asked * 100.0
             )

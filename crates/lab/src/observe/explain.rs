@@ -111,7 +111,7 @@ impl fmt::Display for Text<'_, Next> {
                 write!(f, "{}; this is just beyond", Text(crossing, *words))
             }
             Why::Predicted(crossing) => {
-                write!(f, "{}; one step goes no further", Text(crossing, *words))
+                write!(f, "{}; one step is at most 64 times the last", Text(crossing, *words))
             }
             Why::Between { holds, breaks, predicted } => {
                 write!(f, "between {holds}, within the limit, and {breaks}, over the limit; ")?;
@@ -135,7 +135,7 @@ impl fmt::Display for Text<'_, Next> {
             }
             Why::Open { below } => write!(
                 f,
-                "again, because chance may have broken the limit, and it gives clearly more {} than {}",
+                "again, because the limit may be broken by chance only, and it gives clearly more {} than {}",
                 words.iops(),
                 amount(below)
             ),
@@ -335,7 +335,7 @@ mod tests {
         let wanted = [
             "next queue depth 32: doubled, because queue depth 16 is within the limit".to_owned(),
             format!("next queue depth 879: {line}; this is just beyond"),
-            format!("next queue depth 512: {line}; one step goes no further"),
+            format!("next queue depth 512: {line}; one step is at most 64 times the last"),
             format!("next queue depth 700: {between}; {line}"),
             format!(
                 "next queue depth 118: {between}; nothing predicts the limit, so this is their geometric mean"
@@ -346,7 +346,7 @@ mod tests {
             ),
             format!("next queue depth 879: {again} queue depth 700 was confirmed with room to spare"),
             format!(
-                "next queue depth 2: {again} chance may have broken the limit, and it gives clearly more IOPS \
+                "next queue depth 2: {again} the limit may be broken by chance only, and it gives clearly more IOPS \
                  than queue depth 1"
             ),
             "next queue depth 19: queue depth 18 was confirmed, and the latency leaves room for this"

@@ -74,7 +74,7 @@ caveat_codes! {
     ClientBound = "client-bound", Share, "this machine, not the target, may limit the result",
         "increase --numjobs or --bs, or add --iodepth_batch_submit=16 --iodepth_batch_complete_min=8";
     ClientStarved = "client-starved", Share, "the workers lacked processor time",
-        "use a machine with idle processors; --max-starvation=100% leaves nothing out";
+        "use a machine with idle processors; --max-starvation=100% excludes nothing";
     StealTime = "steal-time", Share, "the hypervisor took processor time away",
         "repeat the run at a quieter time and compare";
     DepthNotReached = "depth-not-reached", Doubt, "the queue depth achieved is below the one requested",

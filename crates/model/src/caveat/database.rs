@@ -43,8 +43,8 @@ impl DatabaseFact {
         let (code, message, hint) = match self {
             Self::Small { data_bytes, memory_bytes, wanted_bytes } => {
                 let message = format!(
-                    "the database has {}, and this machine {} of memory; caches hold much of it, and \
-                     the write daemon finds the same blocks dirty again and again",
+                    "the database has {}, and this machine {} of memory; caches hold much of it, so that \
+                     the device does less I/O than for a large database",
                     Bytes(*data_bytes),
                     Bytes(*memory_bytes)
                 );
@@ -71,8 +71,8 @@ impl DatabaseFact {
                 return Caveat::of(CaveatCode::AcknowledgedLost, message);
             }
             Self::NotDrained => {
-                let message = "the I/O of the devices is that during the run; blocks that were changed \
-                               and not written by then are not in it";
+                let message = "the I/O of the devices is counted during the run only; changed blocks that \
+                               were written later are not in it";
                 let caveat = Caveat::of(CaveatCode::UnflushedWrites, message);
                 return match command {
                     Command::DbRun => caveat,

@@ -182,7 +182,8 @@ fn moved(moved_bytes: u64, requested_bytes: u64, direct: bool, command: Command)
         Bytes(requested_bytes)
     );
     if moved_bytes > requested_bytes {
-        let message = format!("{moved}; others used them, or each I/O takes several of the device");
+        let message =
+            format!("{moved}; other programs used them, or one I/O becomes several on the device");
         return Caveat::of(CaveatCode::OtherLoad, message);
     }
     let how = if direct { "although the page cache was bypassed" } else { "through the cache" };

@@ -207,15 +207,15 @@ fn starved(fact: &StarvedFact, command: Command) -> Caveat {
         let values: String = values.collect();
         let but = if *breaks { ", which breaks the limit" } else { "" };
         let iops = format!("{} {}", Count(*iops), command.words().iops());
-        format!("; with them the answer's load gave {iops}{values}{but}")
+        format!("; including them, the answer's load gave {iops}{values}{but}")
     });
     let rest = match left_out {
-        all if all == stretches => "no other stretch was measured",
-        1 => "it is left out",
-        _ => "they are left out",
+        all if all == stretches => "no other period was measured",
+        1 => "it was excluded",
+        _ => "they were excluded",
     };
     let message = format!(
-        "in {left_out} of {stretches} stretches of {time} {}; {rest}{with}",
+        "in {left_out} of {stretches} periods of {time} {}; {rest}{with}",
         kinds.join(", and ")
     );
     let caveat = Caveat::of(CaveatCode::ClientStarved, message)

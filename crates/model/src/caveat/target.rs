@@ -219,8 +219,8 @@ fn of_blocks(kind: BlockFact, portion: &Portion) -> Caveat {
         BlockFact::Compressible => (
             CaveatCode::CompressibleData,
             format!(
-                "{blocks} compress by a tenth or more, or repeat one another; a device that \
-                 compresses or deduplicates reads less of its medium for them"
+                "{blocks} are compressible or duplicates; a device that compresses or deduplicates \
+                 reads less of its medium for them"
             ),
         ),
     };
@@ -228,7 +228,7 @@ fn of_blocks(kind: BlockFact, portion: &Portion) -> Caveat {
 }
 
 fn buffered(path: &str, engine: Option<&str>, file_system: &str, command: Command) -> Caveat {
-    let answers = "answers instead of the device where it can";
+    let answers = "serves reads instead of the device where it can";
     let message = match engine {
         Some(engine) => format!("{path}: {engine} goes through the page cache, which {answers}"),
         None => format!("{path}: the page cache {answers}"),

@@ -140,7 +140,7 @@ const FOREIGN_ENGINES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it issues I/O in another way than any engine here; hint: use psync or io_uring",
+        "no engine here works like it; hint: use psync or io_uring",
         &["vsync", "posixaio", "splice", "solarisaio", "windowsaio", "external"],
     ),
 ];

@@ -272,7 +272,7 @@ impl Load {
         match self.engine {
             EngineKind::Null => return no("engine null stores nothing that could be read back"),
             EngineKind::Sim if self.writes() && verify.reads_back => {
-                return no("what a simulated device holds is not read back; hint: use a file");
+                return no("a simulated device does not support it; hint: use a file");
             }
             _ => {}
         }

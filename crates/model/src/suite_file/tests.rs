@@ -109,7 +109,7 @@ fn parse_errors_report_the_line_number() {
         ("[[step]]\nrw = \"read\"", 1, "no name"),
         ("[[step]]\nname = \"\"", 2, "between 1 and 60"),
         ("[[step]]\nname = \"a\\nb\"", 2, "one line"),
-        ("[[step]]\nname = \"a\"\n[[step]]\nname = \"a\"", 3, "line 1 has the name"),
+        ("[[step]]\nname = \"a\"\n[[step]]\nname = \"a\"", 3, "line 1 already has the name"),
         ("[[step]]\nname = \"a\"\nruntime = 5", 3, "hint: use seconds"),
         ("[[step]]\nname = \"a\"\nfilename = \"/x\"", 3, "command line"),
         ("[[step]]\nname = \"a\"\nusers = []", 3, "empty"),

@@ -56,7 +56,7 @@ pub(super) fn unfold(
             None => key(&name, &chosen),
         };
         if let Some(known) = steps.iter().find(|known| known.key == key) {
-            let reason = format!("the step of line {} has the name \"{key}\", too", known.line);
+            let reason = format!("the step of line {} already has the name \"{key}\"", known.line);
             return fail(step.line, reason);
         }
         let limits = if step.limits.is_empty() { &common.limits } else { &step.limits };

@@ -105,8 +105,8 @@ fn sizes(word: &str, seen: &TracedRequests) -> Option<String> {
 
 fn places(device: &TracedDevice) -> String {
     format!(
-        "{}: requests over {} from {} on, {:.0} % of them where the one before ended; {} from one to \
-         the next on average",
+        "{}: requests lie in the {} from {} on; {:.0} % are sequential; the mean distance from one to \
+         the next is {}",
         device.device,
         Bytes(device.span_bytes()),
         Bytes(device.first_byte),

@@ -62,7 +62,7 @@ pub fn crosscheck_brief(document: &CrosscheckDocument) -> String {
 fn verdict(document: &CrosscheckDocument) -> String {
     let more = document.figures.iter().filter_map(|figure| figure.rounds_wanted).max();
     let more = more.filter(|_| document.verdict == Agreement::CannotTell);
-    let more = more.map_or_else(String::new, |rounds| format!("; --rounds {rounds} may decide"));
+    let more = more.map_or_else(String::new, |rounds| format!("; try --rounds {rounds}"));
     let load = load(&document.head.load);
     format!("{}{more}. The load: {load}.", crosscheck_brief(document))
 }

@@ -175,10 +175,9 @@ pub fn db_check(checked: &DatabaseCheck, page: Page) -> String {
     }
     let transactions = plural(checked.acknowledged, "transaction");
     match (checked.acknowledged_known, checked.lost) {
-        (false, _) => sheet.text(
-            Paint::Doubt,
-            "What was acknowledged is not known here: no run on this database noted it.",
-        ),
+        (false, _) => {
+            sheet.text(Paint::Doubt, "No run on this database recorded what it acknowledged.")
+        }
         (true, 0) => sheet.text(
             Paint::Good,
             &format!("{transactions} of the last run acknowledged, all of them there"),

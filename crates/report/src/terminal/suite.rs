@@ -51,7 +51,7 @@ pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
         let written = match step.written_bytes {
             Some(0) => String::new(),
             Some(bytes) => Bytes(bytes).to_string(),
-            None => "its time".to_owned(),
+            None => "all its time".to_owned(),
         };
         grid.row(
             Paint::Plain,
@@ -59,7 +59,7 @@ pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
                 step.place.key.clone(),
                 rounds,
                 step.label.clone(),
-                step.seconds.map_or_else(|| "its bytes".to_owned(), duration),
+                step.seconds.map_or_else(|| "until done".to_owned(), duration),
                 written,
             ],
         );

@@ -302,7 +302,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
             );
         }
         StoppedBy::Client => {
-            "stopped by this machine, which reached its limit before the target: the target may do more"
+            "stopped because this machine reached its limit first: the target may do more"
         }
         StoppedBy::MaxDepth => {
             return format!(
@@ -375,24 +375,25 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             _ => format!("a lower --limit finds {} with lower latency.", terms.place()),
         },
         StoppedBy::Client => {
-            "larger blocks, more workers (--numjobs) where a processor is idle, or a larger machine \
-             load the target further."
+            "load the target more: use larger blocks, more --numjobs if a processor is idle, or a \
+             larger machine."
                 .to_owned()
         }
         StoppedBy::MaxDepth => format!("a larger {} finds the end of the curve.", terms.option()),
         StoppedBy::Budget => "a longer --budget finishes the search.".to_owned(),
-        StoppedBy::Unattainable => format!(
-            "a --limit above {} could be met.",
-            names::broken(document)
-        ),
+        StoppedBy::Unattainable => {
+            format!("a --limit above {} could be met.", names::broken(document))
+        }
         StoppedBy::Undecided => {
-            "a longer --budget, a limit that is clearly above or below, or a quieter time.".to_owned()
+            "increase --budget, change the limit, or repeat at a quieter time.".to_owned()
         }
         StoppedBy::Starved => {
-            "a machine with idle processors, or --max-starvation=100%, which leaves nothing out."
+            "use a machine with idle processors, or --max-starvation=100%, which excludes nothing."
                 .to_owned()
         }
-        StoppedBy::Ended => "remove the cause of the I/O errors and run the same command again.".to_owned(),
+        StoppedBy::Ended => {
+            "remove the cause of the I/O errors and run the same command again.".to_owned()
+        }
         StoppedBy::Interrupted => "run the same command again to finish the search.".to_owned(),
     }
 }

@@ -36,7 +36,7 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
         return Err(Usage(text).into());
     }
     let Some(subscripts) = args.subscripts else {
-        let text = "--subscripts says how large the globals are; hint: use --subscripts 1m";
+        let text = "--subscripts is required for the first globals; hint: use --subscripts 1m";
         return Err(Usage(text.to_owned()).into());
     };
     make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_VALUE_BYTES, interrupt)

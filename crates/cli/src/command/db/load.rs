@@ -1,7 +1,7 @@
 //! The workload for a database, and its limits.
 
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
-use crate::command::find::check_effort;
+use crate::command::find::check_budget;
 use crate::exit::Usage;
 use iogauge_lab::db::{DbLoad, Mode};
 use iogauge_lab::search::SearchPlan;
@@ -30,7 +30,7 @@ pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
             Mode::Io { read_percent: percent as u32 }
         }
         (DbMode::Read | DbMode::Write, Some(_)) => {
-            let text = "--read-pct says how many transactions read in --mode io";
+            let text = "--read-pct is for --mode io only";
             return Err(Usage(text.to_owned()).into());
         }
     };
@@ -69,7 +69,8 @@ pub fn limits(
         if missing && is_typed {
             let limit = limit.database_words();
             let text = format!(
-                "limit \"{limit}\" bounds operations that mode {} does not have",
+                "limit \"{limit}\" bounds operations that mode {} does not do; \
+                 hint: use --limit 'p99<=5ms'",
                 load.mode.word()
             );
             return Err(Usage(text).into());
@@ -88,6 +89,14 @@ pub fn limits(
             limits.push(Limit { side: Side::Sync, ..limit });
         }
     }
+    if let (Some(guide), true) = (guide, limits.is_empty()) {
+        let text = format!(
+            "--guide {}: it has no limit on what mode {} does; hint: use --limit 'p99<=5ms'",
+            guide.name,
+            load.mode.word()
+        );
+        return Err(Usage(text).into());
+    }
     Ok(tightest(limits))
 }
 
@@ -96,7 +105,7 @@ pub fn limits(
 /// # Errors
 /// An invalid budget, precision or limit.
 pub fn plan(args: &DbSearchArgs, load: &DbLoad) -> anyhow::Result<SearchPlan> {
-    check_effort(args.budget, args.precision)?;
+    check_budget(args.budget)?;
     let usual = [Limit::default()];
     let typed =
         if args.limits.is_empty() && args.guide.is_none() { &usual[..] } else { &args.limits };

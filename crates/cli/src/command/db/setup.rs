@@ -2,7 +2,7 @@
 
 use super::work::{Unit, with_progress};
 use crate::args::SetupArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::{DbReserveWatch, check_reserve, of_size, open};
@@ -16,6 +16,9 @@ use std::time::Instant;
 /// # Errors
 /// A database already exists, or there is no room.
 pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    if args.size == 0 {
+        return Err(Usage("--size must be above 0; hint: use --size 64g".to_owned()).into());
+    }
     let url = args.url.url()?;
     let database = open(&url)?;
     // An existing database is the first error to report, so it is left to `setup`.

@@ -10,7 +10,7 @@ pub enum FioError {
         binary.display()
     )]
     Binary { binary: PathBuf, source: std::io::Error },
-    #[error("{}: it says {said:?} of its version, and is not fio", binary.display())]
+    #[error("{} is not fio: its version is {said:?}", binary.display())]
     NotFio { binary: PathBuf, said: String },
     #[error("{version} does not run this: {said}")]
     Refused { version: String, said: String },

@@ -62,11 +62,10 @@ impl Ladder {
         )];
         if let Some(linear) = self.linear_to(rungs) {
             sentences.push(if linear.users == rungs[0].users {
-                "IOPS do not grow with the users from the first rung on: I/Os wait for each other."
-                    .to_owned()
+                "IOPS do not grow with the users from the first rung on: I/Os queue.".to_owned()
             } else {
                 format!(
-                    "Up to {} IOPS grow with the users; from there on I/Os wait for each other.",
+                    "Up to {}, IOPS grow with the users; above that, I/Os queue.",
                     counted(linear.users, "user")
                 )
             });

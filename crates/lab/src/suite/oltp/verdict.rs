@@ -115,7 +115,7 @@ fn random(curve: &[&Point<'_>]) -> Vec<String> {
             to.total.mean_ns / from.total.mean_ns
         ),
         None => format!(
-            "Up to {}, throughput grows faster than latency: more users may get more.",
+            "Up to {}, throughput grows faster than latency: more users may raise it further.",
             counted(last.entry.users, "user")
         ),
     });
@@ -140,7 +140,7 @@ fn scan(points: &[&Point<'_>]) -> Option<String> {
     );
     if most.entry != first.entry && bytes_per_sec(most) > bytes_per_sec(first) {
         sentence.push_str(&format!(
-            "; the most is {} by {}",
+            "; the highest is {} with {}",
             Bandwidth(most.total.bytes_per_sec),
             counted(most.entry.users, "user")
         ));
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(
             sentences(&scan),
             [
-                "One user reads in sequence at 10.5 GB/s, 1 MiB at a time; the most is 83.9 GB/s by 16 \
+                "One user reads in sequence at 10.5 GB/s, 1 MiB at a time; the highest is 83.9 GB/s with 16 \
               users."
             ]
         );
