@@ -47,7 +47,7 @@ fn invalid_commands_and_options_are_rejected() {
             ("run . --rw", USAGE, &["--rw", "value"]),
             ("run . --rw=read --rw=write", USAGE, &["--rw", "multiple times"]),
             ("completions tcsh", USAGE, &["tcsh", "bash"]),
-            ("run . --via=fio --rw=write --verify=md5", USAGE, &["--verify", "without --via fio"]),
+            ("run . --via=fio --rw=write --verify=md5", USAGE, &["--verify", "leave out --verify"]),
             ("history show last --format foo", USAGE, &["foo", "text, json, iogauge-csv"]),
             ("history list --state gone", USAGE, &["gone", "interrupted"]),
             ("history list --limit x", USAGE, &["x"]),

@@ -206,7 +206,7 @@ fn invalid_acknowledgement_record_is_reported() {
     std::fs::copy(other.file("acknowledged"), &path).unwrap();
     assert_eq!(db.verified()["acknowledged_known"], false);
     let text = db.run("verify", &[]).ends(0).stdout;
-    assert!(text.contains("is not known here"), "{text}");
+    assert!(text.contains("No run on this database recorded"), "{text}");
     // The next run starts its own record.
     db.measured("write", &["--processes=2"]);
     assert_eq!(db.verified()["acknowledged_known"], true);

@@ -134,7 +134,7 @@ fn unattainable_limits_are_reported() {
     assert_one_line(
         wrong,
         2,
-        &["\"read:p99 <= 1 ms\" bounds operations that mode write does not have"],
+        &["\"read:p99 <= 1 ms\" bounds operations that mode write does not do"],
     );
     let wrong = db.run("find", &["--mode=read", "--limit=commit:p99<=1ms"]);
     assert_one_line(

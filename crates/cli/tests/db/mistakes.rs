@@ -23,7 +23,7 @@ fn invalid_db_command_lines_are_rejected() {
             "\"mysql:\" is no database that iogauge knows; hint: use sqlite:DIR",
         ),
         ("setup /data --size 1m", "\"/data\" is not a database; hint: use sqlite:DIR"),
-        ("setup sqlite: --size 1m", "names no place; hint: use sqlite:DIR"),
+        ("setup sqlite: --size 1m", "the URL has no directory; hint: use sqlite:DIR"),
         (
             "run sqlite:d?cash=1m --mode read",
             "sqlite has no setting \"cash\"; hint: use page_size, synchronous",
