@@ -108,6 +108,12 @@ impl Typed {
         })
     }
 
+    /// True if a tip names an option that the help does not show.
+    fn names_hidden(&self, tip: &str) -> bool {
+        let hidden = self.command.get_arguments().filter(|argument| argument.is_hide_set());
+        hidden.filter_map(clap::Arg::get_long).any(|name| tip.contains(&format!("'--{name}'")))
+    }
+
     /// Returns clap's message without its usage block. The hint is clap's tip or the command's
     /// help.
     pub fn usage_line(&self, error: &clap::Error) -> String {
@@ -120,11 +126,14 @@ impl Typed {
             match line.strip_prefix("tip: ") {
                 // The tip would turn the option into a TARGET.
                 Some(tip) if negative.is_some() || tip.starts_with("to pass ") => {}
+                Some(tip) if self.names_hidden(tip) => {}
                 Some(tip) => hint = Some(tip.to_owned()),
                 None if line.starts_with("For more") => {}
                 None => facts.push(line),
             }
         }
+        // An option of another command is more likely meant than one with a similar name.
+        hint = has_it(error).or(hint);
         if let Some(number) = negative {
             hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
         }
@@ -136,6 +145,22 @@ impl Typed {
         }
         format!("{facts}{HINT}{}", hint.unwrap_or_else(|| format!("run {} --help", self.words)))
     }
+}
+
+/// Returns which of the main commands have the option that this one does not have.
+fn has_it(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let name =
+        argument.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let cli = Cli::command();
+    let is_shown =
+        |argument: &clap::Arg| argument.get_long() == Some(name) && !argument.is_hide_set();
+    let having = cli.get_subcommands().filter(|command| {
+        ["find", "run"].contains(&command.get_name()) && command.get_arguments().any(is_shown)
+    });
+    let having: Vec<String> =
+        having.map(|command| format!("iogauge {}", command.get_name())).collect();
+    (!having.is_empty()).then(|| format!("{} has --{name}", having.join(" or ")))
 }
 
 /// Joins an error and its causes. Many errors already quote their causes.
@@ -227,6 +252,22 @@ mod tests {
         assert_eq!(spelled("iogauge find f", text), text);
         let without = "no; hint: run iogauge prepare TARGET --size=SIZE";
         assert_eq!(spelled("iogauge history list", text), without);
+    }
+
+    #[test]
+    fn options_of_other_commands_are_named_with_them() {
+        for (typed, told) in [
+            ("iogauge run f --limit=p99<=1ms", "hint: iogauge find has --limit"),
+            ("iogauge run f --budget=1s", "hint: iogauge find has --budget"),
+            ("iogauge find f --print-fio", "hint: iogauge run has --print-fio"),
+            ("iogauge find f --lenient", "hint: iogauge run has --lenient"),
+            ("iogauge run f --lenint", "hint: a similar argument exists: '--lenient'"),
+        ] {
+            let arguments: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            let error = <Cli as clap::Parser>::try_parse_from(&arguments).unwrap_err();
+            let line = Typed::of(&arguments).usage_line(&error);
+            assert!(line.ends_with(told), "{typed}: {line}");
+        }
     }
 
     #[test]
