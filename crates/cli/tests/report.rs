@@ -144,7 +144,7 @@ fn invalid_report_arguments_are_rejected() {
     assert!(unknown.contains("capacity-curve"), "{unknown}");
     // A search has no histograms.
     let nothing = place.run(&["report", "--svg", &svg, "--panel=distribution"]).ends(2).stderr;
-    assert!(nothing.contains("no data for such a picture"), "{nothing}");
+    assert!(nothing.contains("no data for this chart"), "{nothing}");
     let nowhere = at(&place, "no/such/folder/r.html");
     let refused = place.run(&["report", "--html", &nowhere]).ends(1).stderr;
     assert!(

@@ -280,7 +280,10 @@ fn unverifiable_loads_are_rejected() {
     let place = Place::new();
     let one = "--job=rw=write verify=crc32c size=1m";
     for (line, word) in [
-        (&["run", "sim:nvme", "--rw=write", "--verify=crc32c"][..], "not read back"),
+        (
+            &["run", "sim:nvme", "--rw=write", "--verify=crc32c"][..],
+            "a simulated device does not support it",
+        ),
         (&["run", "t", "--size=4m", "--ioengine=null", "--rw=write", "--verify=md5"], "null"),
         (
             &["run", "t", "--size=4m", "--rw=write", "--verify=md5", "--dedupe_percentage=9"],
