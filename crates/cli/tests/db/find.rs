@@ -140,7 +140,7 @@ fn unattainable_limits_are_reported() {
     assert_one_line(
         wrong,
         2,
-        &["\"commit:p99 <= 1 ms\" bounds operations that mode read does not have"],
+        &["\"commit:p99 <= 1 ms\" bounds operations that mode read does not do"],
     );
 }
 
