@@ -393,7 +393,7 @@ mod tests {
             (
                 next(3, Why::Predicted(crossing)),
                 "next 3 processes: the line through 2 and 4 processes meets commit:p99 <= 5 ms at 3.7; \
-                 one step goes no further",
+                 one step is at most 64 times the last",
             ),
             (
                 Decision::GoingBack { from: 4, to: 3, because: None },
