@@ -152,7 +152,7 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
     };
     let sides = match status.by_direction {
         [reads, writes] if reads > 0.0 && writes > 0.0 => {
-            format!(" ({} read, {} write)", Count(reads.round()), Count(writes.round()))
+            format!("  ({} read, {} write)", Count(reads.round()), Count(writes.round()))
         }
         _ => String::new(),
     };
@@ -161,7 +161,7 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
         Vocabulary::Database => format!("{:<13}", words.amount(status.queue_depth)),
     };
     format!(
-        "{:<10}  {load}  {:>9} {}{sides}  {latency}{left}",
+        "{:<10}  {load}  {:>9} {}  {latency}{left}{sides}",
         status.phase.word(),
         Count(status.iops.round()).to_string(),
         words.iops(),
@@ -227,7 +227,7 @@ mod tests {
             left_ns: Some(13_400_000_000),
             total_ns: Some(20_000_000_000),
         };
-        insta::assert_snapshot!(line(&status, Vocabulary::Device), @"narrowing   QD 20         2,001 IOPS (1,401 read, 600 write)  mean  9.87 ms (limit 10 ms)  33 %  14 s left");
+        insta::assert_snapshot!(line(&status, Vocabulary::Device), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms (limit 10 ms)  33 %  14 s left  (1,401 read, 600 write)");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
         insta::assert_snapshot!(line(&Status { phase, total_ns: None, ..status }, Vocabulary::Device), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
         let phase = Phase::Checking { done_bytes: 1 << 28, total_bytes: 1 << 30 };
