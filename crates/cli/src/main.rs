@@ -19,7 +19,7 @@ use exit::Exit;
 use front::Reporter;
 use iogauge_lab::Interrupt;
 use iogauge_model::units::Bytes;
-use mistake::Typed;
+use mistake::TypedCommand;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 fn main() -> ExitCode {
     detach::settle();
     take_file_limit().and_then(|()| front::start(work)).unwrap_or_else(|error| {
-        screen::error(&Typed::of(&[]).one_line(&error));
+        screen::error(&TypedCommand::of(&[]).one_line(&error));
         Exit::Fault.into()
     })
 }
@@ -52,7 +52,7 @@ fn work(reporter: &Reporter) -> Exit {
         }
         Err(error) => {
             let hint = file_limit_hint().map_or_else(String::new, |hint| format!("; {hint}"));
-            screen::error(&format!("{}{hint}", Typed::of(&arguments).one_line(&error)));
+            screen::error(&format!("{}{hint}", TypedCommand::of(&arguments).one_line(&error)));
             exit::of(&error)
         }
     }
@@ -141,7 +141,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
             _ => Exit::Done,
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if arguments.len() < 2 => {
-            screen::tell(&args::commands());
+            screen::tell(&command::manual::commands());
             Exit::Usage
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -149,7 +149,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
             Exit::Usage
         }
         _ => {
-            screen::error(&Typed::of(arguments).usage_line(error));
+            screen::error(&TypedCommand::of(arguments).usage_line(error));
             Exit::Usage
         }
     }

@@ -14,7 +14,7 @@ const OR: &str = ", or ";
 
 /// Where the user wrote the workload options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Spelling {
     CommandLine,
     JobFile,
     SuiteFile,
@@ -22,36 +22,36 @@ enum Place {
 
 /// The command as typed.
 #[derive(Debug)]
-pub struct Typed {
+pub struct TypedCommand {
     command: Command,
     /// The command's words: `iogauge db run`.
     words: String,
-    place: Place,
+    spelling: Spelling,
 }
 
-impl Typed {
+impl TypedCommand {
     /// Finds the command that the arguments, with the program first, name.
     pub fn of(arguments: &[OsString]) -> Self {
         let mut command = Cli::command();
         command.build();
         let mut words = "iogauge".to_owned();
-        let mut place = Place::CommandLine;
+        let mut spelling = Spelling::CommandLine;
         for word in arguments.iter().skip(1).map(|word| word.to_string_lossy()) {
-            let is_job_file = job_source::named(&word).is_some();
+            let is_job_file = || job_source::named(&word).is_some();
             if let Some(inner) = command.find_subcommand(word.as_ref()) {
                 command = inner.clone();
             } else if command.is_allow_external_subcommands_set() && !word.starts_with('-') {
                 command = SuiteCommon::augment_args(Command::new("suite"));
-                place = if is_job_file { Place::JobFile } else { Place::SuiteFile };
+                spelling = if is_job_file() { Spelling::JobFile } else { Spelling::SuiteFile };
             } else {
-                if is_job_file && ["run", "find"].contains(&command.get_name()) {
-                    place = Place::JobFile;
+                if ["run", "find"].contains(&command.get_name()) && is_job_file() {
+                    spelling = Spelling::JobFile;
                 }
                 break;
             }
             words = format!("{words} {word}");
         }
-        Self { command, words, place }
+        Self { command, words, spelling }
     }
 
     /// Joins an error and its causes, and spells the options in its hints for this command.
@@ -89,11 +89,11 @@ impl Typed {
         let end = &option[bare.len()..];
         let is_of_load = options::find(name).is_some();
         let dashed = name.replace('_', "-");
-        match self.place {
-            Place::JobFile if is_of_load => Some(option.to_owned()),
+        match self.spelling {
+            Spelling::JobFile if is_of_load => Some(option.to_owned()),
             _ if self.has(&dashed) => Some(word.to_owned()),
-            Place::SuiteFile if is_of_load && value.is_empty() => Some(option.to_owned()),
-            Place::SuiteFile if is_of_load => {
+            Spelling::SuiteFile if is_of_load && value.is_empty() => Some(option.to_owned()),
+            Spelling::SuiteFile if is_of_load => {
                 let quote = if value.parse::<u64>().is_ok() { "" } else { "\"" };
                 Some(format!("{name} = {quote}{value}{quote}{end}"))
             }
@@ -215,9 +215,12 @@ fn negative_number(error: &clap::Error) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn spelled(command: &str, text: &str) -> String {
-        let arguments: Vec<OsString> = command.split(' ').map(OsString::from).collect();
-        Typed::of(&arguments).spelled(text)
+    fn arguments(typed: &str) -> Vec<OsString> {
+        typed.split(' ').map(OsString::from).collect()
+    }
+
+    fn spelled(typed: &str, text: &str) -> String {
+        TypedCommand::of(&arguments(typed)).spelled(text)
     }
 
     #[test]
@@ -263,9 +266,9 @@ mod tests {
             ("iogauge find f --lenient", "hint: iogauge run has --lenient"),
             ("iogauge run f --lenint", "hint: a similar argument exists: '--lenient'"),
         ] {
-            let arguments: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            let arguments = arguments(typed);
             let error = <Cli as clap::Parser>::try_parse_from(&arguments).unwrap_err();
-            let line = Typed::of(&arguments).usage_line(&error);
+            let line = TypedCommand::of(&arguments).usage_line(&error);
             assert!(line.ends_with(told), "{typed}: {line}");
         }
     }
@@ -280,8 +283,7 @@ mod tests {
             ("iogauge suite a.toml f", "iogauge suite a.toml"),
             ("iogauge run run", "iogauge run"),
         ] {
-            let arguments: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
-            assert_eq!(Typed::of(&arguments).words, words);
+            assert_eq!(TypedCommand::of(&arguments(typed)).words, words);
         }
     }
 }

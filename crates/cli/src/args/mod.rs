@@ -26,7 +26,7 @@ pub use via::ViaArg;
 use guide::GuideParser;
 use number::{number, precision};
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
 use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
 use iogauge_model::Limit;
@@ -70,18 +70,6 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Lists the commands, for a call without one. Fits a terminal of 24 rows.
-pub fn commands() -> String {
-    let cli = Cli::command();
-    let mut text = "Usage: iogauge <COMMAND>\n\n".to_owned();
-    for command in cli.get_subcommands() {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("  {:<12} {about}\n", command.get_name()));
-    }
-    text.push_str("\nTry iogauge find . or iogauge COMMAND --help.");
-    text
 }
 
 /// What to do.

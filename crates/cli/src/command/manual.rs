@@ -1,10 +1,22 @@
-//! Man pages and shell completions, generated from the argument definitions.
+//! Man pages, shell completions and the list of commands, generated from the argument definitions.
 
 use crate::args::Cli;
 use crate::exit::Exit;
 use clap::CommandFactory;
 use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use std::path::Path;
+
+/// Lists the commands, for a call without one. Fits a terminal of 24 rows.
+pub fn commands() -> String {
+    let cli = Cli::command();
+    let mut text = "Usage: iogauge <COMMAND>\n\n".to_owned();
+    for command in cli.get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("  {:<12} {about}\n", command.get_name()));
+    }
+    text.push_str("\nTry iogauge find . or iogauge COMMAND --help.");
+    text
+}
 
 /// Writes one page for the program and one for each command. With `force`, replaces files that
 /// iogauge did not make.

@@ -32,7 +32,7 @@ pub fn run(args: &StopArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
 fn end(history: &History, run: &RunId, interrupt: &Interrupt) -> anyhow::Result<Option<RunState>> {
     let reference = run.to_string().parse()?;
     while !interrupt.is_set() {
-        let state = history.show(&reference)?.row.state;
+        let state = history.resolve(&reference)?.state;
         if state != RunState::Running {
             return Ok(Some(state));
         }

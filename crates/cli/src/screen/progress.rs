@@ -8,6 +8,7 @@ use iogauge_model::Vocabulary;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::SystemPoint;
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
+use iogauge_report::terminal::duration;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,7 @@ impl Progress {
         let line = line(status, self.vocabulary);
         let suite = self.after.zip(status.left_ns).map(|(after, left_ns)| {
             let left = after + Duration::from_nanos(left_ns);
-            format!("  (suite: {} left)", time(left))
+            format!("  (suite: {} left)", duration(left.as_secs_f64().ceil()))
         });
         self.show_line(&format!("{}{line}{}", self.step, suite.unwrap_or_default()));
     }
@@ -127,9 +128,9 @@ impl Progress {
 /// Formats a status as one line.
 fn line(status: &Status<'_>, words: Vocabulary) -> String {
     let done = status.percent_done().map_or_else(String::new, |done| format!("  {done:.0} %"));
-    let left = status
-        .left_ns
-        .map_or_else(String::new, |ns| format!("{done}  {} left", time(Duration::from_nanos(ns))));
+    let left = status.left_ns.map_or_else(String::new, |ns| {
+        format!("{done}  {} left", duration((ns as f64 / 1e9).ceil()))
+    });
     if let Phase::Prefill { done_bytes, total_bytes }
     | Phase::Checking { done_bytes, total_bytes } = status.phase
     {
@@ -166,15 +167,6 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
         Count(status.iops.round()).to_string(),
         words.iops(),
     )
-}
-
-/// Formats a time: `40 s`, `12 min`, `3.5 h`.
-fn time(time: Duration) -> String {
-    match time.as_secs_f64().ceil() {
-        s if s < 120.0 => format!("{s} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
 }
 
 /// Formats a sample of the system as one line.

@@ -40,7 +40,7 @@ pub struct PlannedJob {
     /// Required size of each file, if given.
     pub file_size_bytes: Option<u64>,
     /// True if an existing file counts with its whole size, because percentages of it are requested, or all
-    /// of it.
+    /// of it, or because the last block of the range lies partly behind it.
     pub takes_all: bool,
     /// True if missing files may be created.
     pub may_create: bool,
@@ -414,12 +414,7 @@ impl PlannedJob {
         }
         let size = self.stretch(whole, file_bytes.len() as u64);
         let rest = least - offset;
-        let size =
-            size.map(
-                |bytes| {
-                    if goes_on(bytes, rest) { self.whole_blocks(bytes).min(rest) } else { bytes }
-                },
-            );
+        let size = size.map(|range| self.whole_blocks(range, rest));
         let mut load = Load { offset_bytes: offset, size_bytes: size, ..self.load.clone() };
         if !self.is_searched {
             let ranges = file_bytes.iter().map(|bytes| {
@@ -472,12 +467,13 @@ impl PlannedJob {
         Some((bytes - bytes % block).max(block).saturating_mul(o.loops.max(1)))
     }
 
-    /// Returns a range with the rest of a block that begins in it, if the job goes through it in order. fio
-    /// issues such a block where the file goes on behind the range.
-    fn whole_blocks(&self, bytes: u64) -> u64 {
-        let Some((block, skip)) = in_order(&self.load) else { return bytes };
-        let last = bytes.saturating_sub(1) / (block + skip) * (block + skip);
-        last.saturating_add(block).max(bytes)
+    /// Returns a range with the rest of a block that begins in it, if the job goes through it in order and the
+    /// file, of `rest` bytes from its start, goes on behind it. fio issues such a block.
+    fn whole_blocks(&self, range: u64, rest: u64) -> u64 {
+        let in_order = in_order(&self.load).filter(|_| goes_on(range, rest));
+        let Some((block, skip)) = in_order else { return range };
+        let last = range.saturating_sub(1) / (block + skip) * (block + skip);
+        last.saturating_add(block).max(range).min(rest)
     }
 
     /// Returns the bytes of one pass over a range, of a file with `rest` bytes from its start. As in fio, a

@@ -74,6 +74,14 @@ pub struct LimitValue {
     pub n: u64,
 }
 
+impl LimitValue {
+    /// True if the value exceeds the bound. False if the direction had no I/O.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.value_ns.is_some_and(|ns| ns > self.limit.bound_ns as f64)
+    }
+}
+
 /// Number of requests that the queues of the target's devices accept.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct QueueBound {

@@ -31,7 +31,7 @@ pub use history::history_list;
 pub(crate) use names::{listed, load as load_words};
 pub use profile::{profile, profile_brief};
 pub use run::run;
-pub use suite::{suite, suite_brief, suite_list, suite_plan, suite_step_line};
+pub use suite::{duration, suite, suite_brief, suite_list, suite_plan, suite_step_line};
 pub(crate) use terms::Terms;
 pub(crate) use verdict::stop_reason;
 pub use verdict::{find_brief, find_verdict, run_brief, steps_brief};

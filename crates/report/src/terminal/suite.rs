@@ -126,7 +126,8 @@ fn sums(plan: &SuitePlanDocument) -> String {
 }
 
 /// Formats `90 s`, `12 min`, `26.5 h`.
-fn duration(seconds: f64) -> String {
+#[must_use]
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{} s", (s * 10.0).round() / 10.0),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),

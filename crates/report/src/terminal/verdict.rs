@@ -6,8 +6,8 @@ use iogauge_model::Limit;
 use iogauge_model::limit::{Bound, Metric};
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{
-    Answer, CurvePoint, DirectionResult, FindDocument, RunDocument, Search, StepResult, StoppedBy,
-    Wander, Workload,
+    Answer, CurvePoint, DirectionResult, FindDocument, LimitValue, RunDocument, Search, StepResult,
+    StoppedBy, Wander, Workload,
 };
 use iogauge_model::units::shell_word;
 
@@ -91,7 +91,7 @@ fn exceeds_at_times(document: &FindDocument) -> bool {
     };
     let breaks_maximum = |point: &CurvePoint| {
         let mut maxima = point.limits.iter().filter(|value| value.limit.metric == Metric::Max);
-        maxima.any(|value| value.value_ns.is_some_and(|ns| ns > value.limit.bound_ns as f64))
+        maxima.any(LimitValue::is_broken)
     };
     answer.met && document.search.curve.iter().filter(is_larger).any(breaks_maximum)
 }

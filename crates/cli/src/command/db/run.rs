@@ -88,9 +88,7 @@ fn measure(
         }
     }
     let breaks = |step: &StepResult| {
-        let broken =
-            |value: &LimitValue| value.value_ns.is_some_and(|ns| ns > value.limit.bound_ns as f64);
-        step.database.as_ref().is_some_and(|database| database.limits.iter().any(broken))
+        step.database.as_ref().is_some_and(|of| of.limits.iter().any(LimitValue::is_broken))
     };
     let exit = match () {
         () if interrupted => Exit::Interrupted,
