@@ -80,6 +80,22 @@ fn fio_json_contains_one_entry_per_job() {
 }
 
 #[test]
+fn fio_json_of_a_single_job_keeps_its_name_and_files() {
+    let place = Place::new();
+    let job = |text: &str| {
+        std::fs::write(place.work().join("j.fio"), text).unwrap();
+        let done = place.run(&["run", "j.fio", "--output-format=json", "--quiet"]).ends(0);
+        done.json()["jobs"][0].clone()
+    };
+    let entry = job("[mylogvol]\nfilename=x\nsize=64k\nrw=read\n");
+    assert_eq!(entry["jobname"], "mylogvol");
+    assert!(entry["job options"]["filename"].as_str().unwrap().ends_with("/x"), "{entry}");
+    // Engine null has no file.
+    let entry = job("[a]\nioengine=null\nsize=64k\nrw=read\n");
+    assert_eq!((&entry["jobname"], &entry["job options"]["filename"]), (&"a".into(), &Value::Null));
+}
+
+#[test]
 fn incompatible_fio_output_options_are_rejected() {
     let place = Place::new();
     for (more, word) in [

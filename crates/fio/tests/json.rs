@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use iogauge_fio::json_out::{Detail, JsonOutError, fio_document};
-use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     CpuUse, DeviceCounters, DirectionResult, Environment, Estimate, Head, IntervalPoint, JobResult,
     LatencySummary, PartFacts, Physical, RUN_FORMAT, RealTarget, RunDocument, StepResult,
-    TargetFacts, WorkerResult, Workload,
+    TargetFacts, VerifyEnd, VerifyResult, WorkerResult, Workload,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram};
 use serde_json::{Value, json};
@@ -219,6 +219,28 @@ fn json_key_order_matches_fio() {
     let mut ours = keys(&ours);
     ours.retain(|key| !NEWER.contains(&key.as_str()));
     assert_eq!(ours, keys(FIO));
+}
+
+#[test]
+fn failed_verification_has_the_error_of_fio() {
+    let verify = VerifyResult {
+        algorithm: "crc32c".to_owned(),
+        units: 1000,
+        bytes: 4_096_000,
+        unjudged: 0,
+        corrupted: 3,
+        seconds: 0.5,
+        end: VerifyEnd::Complete,
+        findings: Vec::new(),
+    };
+    let entry = |load: Load| {
+        let step = StepResult { verify: Some(verify.clone()), ..step() };
+        written(&run(load.into(), vec![step]), Detail::Bins)["jobs"][0].clone()
+    };
+    // EILSEQ, as fio 3.33 reports it.
+    let checked = entry(Load { verify: Some(Verify::with(VerifyAlgorithm::Crc32c)), ..load() });
+    assert_eq!((&checked["error"], &checked["total_err"]), (&json!(84), &json!(3)));
+    assert_eq!(entry(load())["error"], 0);
 }
 
 #[test]
