@@ -13,6 +13,18 @@ fn bssplit_shares_match_fio() {
     assert_eq!(pair.iogauge.seen.sizes(Op::Write).len(), 2);
 }
 
+/// Where a part of a large I/O was read before, both read the rest of it.
+#[test]
+fn bssplit_with_a_random_map_reads_every_byte_once() {
+    let Some(stage) = Stage::new("bssplit_with_a_random_map_reads_every_byte_once") else { return };
+    let pair = stage.both("bssplit-map.fio");
+    pair.same("bytes", |seen| seen.bytes(Op::Read));
+    assert_eq!(pair.iogauge.seen.bytes(Op::Read), 32 << 20);
+    assert_eq!(pair.iogauge.seen.range(), (0, 32 << 20));
+    assert!(pair.iogauge.seen.sizes(Op::Read).len() > 10);
+    pair.same_sizes(Op::Read);
+}
+
 #[test]
 fn bsrange_uses_every_size_like_fio() {
     let Some(stage) = Stage::new("bsrange_uses_every_size_like_fio") else { return };

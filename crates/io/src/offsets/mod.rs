@@ -2,6 +2,7 @@
 
 mod ios_per_offset;
 mod permutation;
+mod random_map;
 mod skewed;
 
 pub use permutation::Permutation;
@@ -10,10 +11,12 @@ pub use skewed::{Normal, Pareto, Zipf};
 pub(crate) use skewed::{below, unit};
 
 use iogauge_model::load::{Distribution, Load, Modifier};
+use iogauge_model::units::Bytes;
 use ios_per_offset::Bursts;
 use rand_core::Rng;
-use std::sync::Arc;
+use random_map::RandomMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The range of one part of the target that a load may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,17 @@ pub enum OffsetError {
          {offset_bytes}; hint: use a larger --size, or a smaller --bs or --offset"
     )]
     NoRoom { size_bytes: u64, offset_bytes: u64, block_bytes: u64 },
+    #[error(
+        "visiting each of {blocks} blocks once with I/Os of several sizes takes {} of memory, more than {}; hint: use \
+         norandommap=1, or a smaller --size",
+        Bytes(blocks / 8),
+        Bytes(MOST_MAPPED_BLOCKS / 8)
+    )]
+    TooManyBlocks { blocks: u64 },
 }
+
+/// Maximum number of blocks of a random map, which then takes 1 GiB.
+const MOST_MAPPED_BLOCKS: u64 = 1 << 33;
 
 /// Positions shared by the workers of one job: the sequential position of each direction, and the progress of a
 /// coverage pass.
@@ -40,6 +53,7 @@ pub struct SharedPosition {
     read: AtomicU64,
     write: AtomicU64,
     covered: AtomicU64,
+    random_map: OnceLock<Arc<RandomMap>>,
 }
 
 /// Place of one I/O.
@@ -49,6 +63,9 @@ pub struct IoPlace {
     pub part: u32,
     /// Byte offset in the file or device of that part.
     pub offset_bytes: u64,
+    /// Size of the I/O. Less than requested only in a coverage pass over blocks of several sizes, where as much is
+    /// used as the pass has not visited.
+    pub len_bytes: u64,
 }
 
 /// How block numbers are chosen.
@@ -68,6 +85,8 @@ enum Order {
         permutation: Permutation,
         passes_key: u64,
     },
+    /// Covers the range with I/Os of several sizes: each uses only blocks that the pass has not visited.
+    CoveringSizes(Arc<RandomMap>),
     Zipf {
         ranks: Zipf,
         scatter: Permutation,
@@ -120,7 +139,7 @@ impl OffsetSource {
     /// `position`. `parts` are the whole parts; the load's own offset and size narrow them.
     ///
     /// # Errors
-    /// If the stream's range of the target contains no block.
+    /// If the stream's range of the target contains no block, or too many for a random map.
     pub fn new(
         load: &Load,
         parts: &[Extent],
@@ -143,7 +162,7 @@ impl OffsetSource {
         } else {
             first_block.last().copied().unwrap_or(0)
         };
-        let order = order(load, blocks, alignment_bytes, stream);
+        let order = order(load, blocks, alignment_bytes, stream, &position)?;
         Ok(Self {
             parts,
             part_blocks,
@@ -178,9 +197,32 @@ impl OffsetSource {
                 let cursor = if write { &self.position.write } else { &self.position.read };
                 lane.first + next_in_lane(cursor, lane.blocks, span)
             }
+            Order::CoveringSizes(map) => return self.unvisited(map, random, len, span),
             other => self.draw(other, random, span, write),
         };
-        self.place(block, span)
+        self.place(block, span, len)
+    }
+
+    /// Returns the place of an I/O in a coverage pass with several sizes: as in fio, at a random block or, if the pass
+    /// has visited that, at the next one that it has not.
+    #[inline(never)]
+    fn unvisited(&self, map: &RandomMap, random: &mut impl Rng, len: u64, span: u64) -> IoPlace {
+        loop {
+            // An I/O visits a block at least, so a pass has at most as many I/Os as blocks.
+            let pass = self.position.covered.fetch_add(1, Ordering::Relaxed) / self.blocks;
+            let Some(block) = map.unvisited(below(random, self.blocks), pass) else {
+                let next_pass = (pass + 1) * self.blocks;
+                self.position.covered.fetch_max(next_pass, Ordering::Relaxed);
+                continue;
+            };
+            let end = self.first_block[self.part_of(block) + 1];
+            let visited = map.visit(block, span.min(end - block), pass);
+            if visited > 0 {
+                let whole = visited == span;
+                let len = if whole { len } else { visited * self.alignment_bytes };
+                return self.place(block, 1, len);
+            }
+        }
     }
 
     #[inline(never)]
@@ -213,19 +255,21 @@ impl OffsetSource {
                 let zone = zones.iter().find(|z| draw < z.access_below).or(zones.last());
                 zone.map_or(0, |z| z.first + below(random, z.blocks))
             }
-            Order::Uniform | Order::Sequential { .. } => below(random, self.blocks),
+            Order::Uniform | Order::Sequential { .. } | Order::CoveringSizes(_) => {
+                below(random, self.blocks)
+            }
         }
     }
 
     #[inline(always)]
-    fn place(&self, block: u64, span: u64) -> IoPlace {
+    fn place(&self, block: u64, span: u64, len_bytes: u64) -> IoPlace {
         let (part, block) = if self.parts.len() == 1 {
             (0, block)
         } else if self.striped {
             let count = self.parts.len() as u64;
             ((block % count) as usize, block / count)
         } else {
-            let part = self.first_block.partition_point(|first| *first <= block) - 1;
+            let part = self.part_of(block);
             (part, block - self.first_block[part])
         };
         let extent = &self.parts[part];
@@ -233,7 +277,12 @@ impl OffsetSource {
         IoPlace {
             part: part as u32,
             offset_bytes: extent.base_bytes + block.min(last) * self.alignment_bytes,
+            len_bytes,
         }
+    }
+
+    fn part_of(&self, block: u64) -> usize {
+        self.first_block.partition_point(|first| *first <= block) - 1
     }
 
     /// Returns the number of parts.
@@ -308,7 +357,13 @@ fn narrow(load: &Load, parts: &[Extent], stream: u32) -> Result<Vec<Extent>, Off
         .collect()
 }
 
-fn order(load: &Load, blocks: u64, alignment_bytes: u64, stream: u32) -> Order {
+fn order(
+    load: &Load,
+    blocks: u64,
+    alignment_bytes: u64,
+    stream: u32,
+    position: &SharedPosition,
+) -> Result<Order, OffsetError> {
     // Streams with their own offsets share no range.
     let apart = load.offset_increment_bytes.is_some();
     if !load.rw.is_random() {
@@ -320,19 +375,19 @@ fn order(load: &Load, blocks: u64, alignment_bytes: u64, stream: u32) -> Order {
         } else {
             Lane { first: 0, blocks }
         };
-        return match load.modifier {
+        return Ok(match load.modifier {
             Modifier::Skip(bytes) => Order::Skipping { lane, skip: bytes / alignment_bytes as i64 },
             _ => Order::Sequential { lane },
-        };
+        });
     }
     // Workers of one pass agree on its order. A stream with its own offset has its own pass.
     let own_order = if apart { u64::from(stream) << 32 } else { 0 };
     let scatter = || Permutation::new(blocks, load.seed ^ 0x5ca7_7e12);
     let starts = match &load.distribution {
-        Distribution::Uniform if load.coverage => Order::Covering {
-            permutation: Permutation::new(blocks, load.seed ^ 0x0c0f_fee5 ^ own_order),
-            passes_key: load.seed ^ own_order,
-        },
+        Distribution::Uniform if load.coverage => {
+            let key = load.seed ^ own_order;
+            covering(load, blocks, alignment_bytes, key, position)?
+        }
         Distribution::Uniform => Order::Uniform,
         Distribution::Zipf(theta) => {
             Order::Zipf { ranks: Zipf::new(blocks, *theta), scatter: scatter() }
@@ -360,7 +415,30 @@ fn order(load: &Load, blocks: u64, alignment_bytes: u64, stream: u32) -> Order {
             Order::Zoned(zones)
         }
     };
-    Bursts::wrap(starts, load.modifier)
+    Ok(Bursts::wrap(starts, load.modifier))
+}
+
+/// Returns the order of coverage passes. Workers with the same `key` and `position` share them.
+fn covering(
+    load: &Load,
+    blocks: u64,
+    alignment_bytes: u64,
+    key: u64,
+    position: &SharedPosition,
+) -> Result<Order, OffsetError> {
+    // With another alignment, or any size, I/Os overlap or leave gaps; there are no blocks to visit once.
+    let has_blocks = alignment_bytes == load.block.alignment()
+        && !load.block.is_unaligned()
+        && load.modifier == Modifier::None;
+    if load.block.single().is_some() || !has_blocks {
+        let permutation = Permutation::new(blocks, key ^ 0x0c0f_fee5);
+        return Ok(Order::Covering { permutation, passes_key: key });
+    }
+    if blocks > MOST_MAPPED_BLOCKS {
+        return Err(OffsetError::TooManyBlocks { blocks });
+    }
+    let map = position.random_map.get_or_init(|| Arc::new(RandomMap::new(blocks)));
+    Ok(Order::CoveringSizes(map.clone()))
 }
 
 #[cfg(test)]

@@ -107,6 +107,31 @@ fn coverage_visits_every_block_once_per_pass() {
 }
 
 #[test]
+fn coverage_with_several_block_sizes_visits_every_byte_once_per_pass() {
+    let block = BlockSizes::parse_bssplit("4k/50:64k/50").unwrap();
+    let load = Load { coverage: true, block, ..Load::default() };
+    // 1000 blocks, and a rest in which no block fits.
+    let parts = [extent(4096, 300 * 4096 + 512), extent(0, 700 * 4096)];
+    let mut source = source(&load, &parts);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for _ in 0..3 {
+        let mut seen = HashSet::new();
+        let mut lens = HashSet::new();
+        while seen.len() < 1000 {
+            let wanted = if random.next_u64() % 2 == 0 { 4096 } else { 65_536 };
+            let place = source.next(&mut random, wanted, false);
+            assert!(place.len_bytes <= wanted);
+            lens.insert(place.len_bytes);
+            for byte in (0..place.len_bytes).step_by(4096) {
+                assert!(seen.insert((place.part, place.offset_bytes + byte)), "{place:?}");
+            }
+        }
+        assert!(lens.contains(&65_536) && lens.len() > 3, "{lens:?}");
+        assert!(seen.iter().all(|(part, at)| *at < [301 * 4096, 700 * 4096][*part as usize]));
+    }
+}
+
+#[test]
 fn zoned_distribution_gives_each_zone_its_share() {
     let load = Load { distribution: "zoned:60/10:30/20:10/70".parse().unwrap(), ..Load::default() };
     let mut source = source(&load, &[extent(0, 1 << 30)]);

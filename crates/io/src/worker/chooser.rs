@@ -1,7 +1,7 @@
 //! Decides on the next I/O: direction, size, place.
 
 use crate::engine::Op;
-use crate::offsets::OffsetSource;
+use crate::offsets::{IoPlace, OffsetSource};
 use iogauge_model::load::{BlockSplit, Load};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -139,7 +139,8 @@ impl Chooser {
         if write {
             self.wrote(place.part);
         }
-        Choice { op, part: place.part, offset_bytes: place.offset_bytes, len }
+        let IoPlace { part, offset_bytes, len_bytes } = place;
+        Choice { op, part, offset_bytes, len: len_bytes as u32 }
     }
 
     /// Counts a write towards the next sync.
