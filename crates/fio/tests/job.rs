@@ -1,7 +1,7 @@
 //! Compares the table of options with fio itself, its example job files, and `docs/formats.md`.
 #![allow(clippy::unwrap_used)]
 
-use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status};
+use iogauge_fio::job::{self, Fault, JobFile, MemorySource, Status};
 use iogauge_model::load::options::{OnLine, ROWS};
 use iogauge_test_support::skip;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ fn option_aliases_match_fio() {
     if fio_names().is_none() {
         return skip(TEST, "fio is not installed");
     }
-    for row in OPTIONS.iter().filter(|row| !row.aliases.is_empty()) {
+    for row in job::options().filter(|row| !row.is_newer() && !row.aliases.is_empty()) {
         let output = Command::new("fio").arg(format!("--cmdhelp={}", row.name)).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let aliases = text.lines().filter_map(|line| line.trim().strip_prefix("alias:"));

@@ -81,6 +81,7 @@ fn step() -> StepResult {
         physical: Some(Physical { devices: vec![device], ..Physical::default() }),
         cpu: CpuUse { user_percent: 10.0, system_percent: 30.0, ..CpuUse::default() },
         series: vec![point; 4],
+        limits: Vec::new(),
         shifts: Vec::new(),
         system: Vec::new(),
         verify: None,

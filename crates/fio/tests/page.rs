@@ -3,7 +3,7 @@
 //! `UPDATE_DOCS=1 cargo test -p iogauge-fio --test page` regenerates them.
 #![allow(clippy::unwrap_used)]
 
-use iogauge_fio::job::{ENGINE_OPTIONS, OPTIONS, OptionInfo, Status, Via};
+use iogauge_fio::job::{ENGINE_OPTIONS, OptionInfo, Status, Via, options};
 use std::path::Path;
 
 const WIDTH: usize = 120;
@@ -60,13 +60,13 @@ fn hint(why: &str) -> String {
     why.split_once("hint: ").map_or_else(String::new, |(_, hint)| hint.to_owned())
 }
 
-fn list(is_listed: fn(&Status) -> bool) -> String {
-    let listed = OPTIONS.iter().filter(|row| is_listed(&row.status));
+fn list(is_listed: fn(&OptionInfo) -> bool) -> String {
+    let listed = options().filter(|row| is_listed(row));
     wrapped(&listed.map(names).collect::<Vec<_>>().join(", ")) + "\n"
 }
 
 fn unsupported() -> String {
-    let rows = OPTIONS.iter().filter_map(|row| match row.status {
+    let rows = options().filter_map(|row| match row.status {
         Status::Unsupported { why, .. } => Some((names(row), hint(why))),
         _ => None,
     });
@@ -88,8 +88,7 @@ fn engines() -> String {
 
 fn through_fio() -> String {
     let of = |via: Via| {
-        let names =
-            OPTIONS.iter().filter(|row| row.via == via).map(|row| format!("`{}`", row.name));
+        let names = options().filter(|row| row.via == via).map(|row| format!("`{}`", row.name));
         names.collect::<Vec<_>>().join(", ")
     };
     let fixed = [
@@ -115,8 +114,7 @@ fn through_fio() -> String {
         }
         _ => None,
     };
-    let common =
-        OPTIONS.iter().filter_map(|row| Some((format!("`{}`", row.name), limited(row.via)?)));
+    let common = options().filter_map(|row| Some((format!("`{}`", row.name), limited(row.via)?)));
     let engines = ENGINE_OPTIONS.iter().filter_map(|(engine, via, options)| {
         let names: Vec<String> =
             options.iter().map(|name| format!("`{name}` ({engine})")).collect();
@@ -136,9 +134,10 @@ fn documentation_lists_match_option_tables() {
     let page = std::fs::read_to_string(&path).unwrap();
     let mut made = page.clone();
     for (name, text) in [
-        ("handled", list(|status| matches!(status, Status::Handled(_)))),
-        ("accepted", list(|status| matches!(status, Status::Accepted(_)))),
+        ("handled", list(|row| matches!(row.status, Status::Handled(_)))),
+        ("accepted", list(|row| matches!(row.status, Status::Accepted(_)))),
         ("unsupported", unsupported()),
+        ("newer", list(|row| row.is_newer())),
         ("engines", engines()),
         ("through fio", through_fio()),
     ] {

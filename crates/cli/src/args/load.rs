@@ -111,6 +111,7 @@ fn words(row: &LoadOption) -> Vec<&'static str> {
         "ioengine" => EngineKind::FIO_NAMES.iter().map(|(word, _)| *word).collect(),
         "verify" => VerifyAlgorithm::ALL.iter().map(|row| row.name).collect(),
         "sync" => vec!["none", "sync", "dsync"],
+        "fadvise_hint" => vec!["0", "1", "random", "sequential"],
         "rate_process" => vec!["linear", "poisson"],
         "random_distribution" => vec!["random", "zipf", "pareto", "normal", "zoned"],
         _ if row.is_flag => vec!["0", "1"],

@@ -2,11 +2,12 @@
 //!
 //! [`JobFile::read`] reads the text and its includes. [`JobFile::plan`] expands it to [`Group`]s of jobs
 //! that run together. [`FioJobs::read`] reads a job file that fio is to run, and [`FioJobs::text`] writes
-//! the job file that fio receives. [`OPTIONS`] says what happens to each of fio's options.
+//! the job file that fio receives. [`options`] says what happens to each of fio's options.
 
 mod engines;
 mod error;
 mod for_fio;
+mod newer;
 mod plan;
 mod reader;
 mod source;
@@ -19,7 +20,7 @@ pub use for_fio::{FioJob, FioJobs, FioText, GivenFile};
 pub use iogauge_model::load::options::SourceLine;
 pub use plan::{Group, PlannedJob, Search};
 pub use source::{MemorySource, Source};
-pub use table::{OPTIONS, OptionInfo, Status, find, nearest};
+pub use table::{OptionInfo, Status, find, nearest, options};
 pub use via::Via;
 
 use iogauge_model::load::options::Typed;
@@ -99,8 +100,9 @@ impl JobFile {
         match row.status {
             Status::Accepted(_) => {}
             Status::Unsupported { off, why } => {
-                if !written.value.as_deref().is_some_and(|value| off.contains(&value)) {
-                    let why = why.to_owned();
+                if !written.value.as_deref().is_some_and(|value| requests_nothing(off, value)) {
+                    let newer = if row.is_newer() { "it is newer than fio 3.33, and " } else { "" };
+                    let why = format!("{newer}{why}");
                     self.unsupported.push(fail(Fault::Unsupported { option, why }));
                 }
             }
@@ -120,6 +122,13 @@ impl JobFile {
     pub fn plan(&self) -> Result<Vec<Group>, JobFileError> {
         plan::plan(&self.sections, self.random)
     }
+}
+
+/// Returns true if a value of an unsupported option requests nothing. Zero may have a unit.
+fn requests_nothing(off: &[&str], value: &str) -> bool {
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
+    let is_zero = !digits.is_empty() && digits.bytes().all(|digit| digit == b'0');
+    off.contains(&value) || (is_zero && off.contains(&"0"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! The table of all options of fio 3.33, and what happens to each.
+//! The table of fio's options, and what happens to each: those of fio 3.33 here, later ones in `newer`.
 
+use super::newer;
 use super::via::Via;
 use Via::{Decided as DECIDED, Log as LOG, Pass as PASS};
-use iogauge_model::load::options::{self, LoadOption};
+use iogauge_model::load::options::{self as load_options, LoadOption};
 
 /// What happens to an option.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +35,12 @@ pub struct OptionInfo {
 }
 
 impl OptionInfo {
+    /// Returns true if fio 3.33 lacks the option.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        newer::OPTIONS.iter().any(|row| row.name == self.name)
+    }
+
     /// Returns the name or alias as it was written, for messages.
     pub(super) fn spelled(&self, written: &str) -> &'static str {
         self.aliases.iter().copied().find(|alias| *alias == written).unwrap_or(self.name)
@@ -41,15 +48,15 @@ impl OptionInfo {
 }
 
 const fn does(name: &'static str, via: Via) -> OptionInfo {
-    let row = options::row(name);
+    let row = load_options::row(name);
     OptionInfo { name, aliases: row.aliases, status: Status::Handled(row), via }
 }
 
-const fn only(values: &'static [&'static str], why: &'static str) -> Via {
+pub(super) const fn only(values: &'static [&'static str], why: &'static str) -> Via {
     Via::Only { values, why }
 }
 
-const fn takes(
+pub(super) const fn takes(
     name: &'static str,
     aliases: &'static [&'static str],
     via: Via,
@@ -58,7 +65,7 @@ const fn takes(
     OptionInfo { name, aliases, status: Status::Accepted(why), via }
 }
 
-const fn lacks(
+pub(super) const fn lacks(
     name: &'static str,
     aliases: &'static [&'static str],
     via: Via,
@@ -70,6 +77,7 @@ const fn lacks(
 
 const OFF: &[&str] = &["0", "false"];
 
+const IGNORED: &str = "fio accepts it without effect too";
 const TEXT: &str = "it is only a comment";
 const LAYOUT: &str = "files are created and fully written before any job starts";
 const NO_LOG: &str = "iogauge writes no log files; the history keeps the time series of every run";
@@ -141,8 +149,8 @@ const MOUNTED: &str = "iogauge never writes a mounted device";
 const MEMORY: &str = "buffers must be in memory, not in a file; hint: use mem=malloc";
 const ZONES: &str = "fio may not reset zones; hint: use zonemode=strided";
 
-/// Every option, in the order of `fio --cmdhelp=all`.
-pub const OPTIONS: &[OptionInfo] = &[
+/// Every option of fio 3.33, in the order of `fio --cmdhelp=all`.
+const OPTIONS: &[OptionInfo] = &[
     takes("description", &[], DECIDED, TEXT),
     does("name", DECIDED),
     does("wait_for", DECIDED),
@@ -224,13 +232,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     ),
     takes("openfiles", &[], PASS, ONE_FILE_AT_A_TIME),
     takes("fallocate", &[], DECIDED, LAYOUT),
-    lacks(
-        "fadvise_hint",
-        &[],
-        PASS,
-        &["1"],
-        "iogauge always gives the kernel the order of the job",
-    ),
+    does("fadvise_hint", PASS),
     does("fsync", PASS),
     does("fdatasync", PASS),
     lacks("write_barrier", &[], PASS, &["0"], NOT_YET),
@@ -275,6 +277,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "the result reports the position and the wrong bytes",
     ),
     takes("verify_async", &[], PASS, OWN_READS),
+    takes("verify_async_cpus", &[], PASS, OWN_READS),
     lacks("verify_backlog", &[], PASS, &["0"], BACKLOG),
     takes(
         "verify_backlog_batch",
@@ -283,6 +286,8 @@ pub const OPTIONS: &[OptionInfo] = &[
         "it matters only with verify_backlog, which is not supported",
     ),
     takes("experimental_verify", &[], PASS, OWN_READS),
+    takes("verifysort", &[], PASS, IGNORED),
+    takes("verifysort_nr", &[], PASS, IGNORED),
     lacks("verify_state_load", &[], only(OFF, STATE_FILES), OFF, STATE),
     lacks("verify_state_save", &[], only(OFF, STATE_FILES), OFF, STATE),
     lacks("trim_percentage", &[], only(OFF, TRIMS), &["0"], TRIM),
@@ -483,6 +488,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("hugepage_size", &[], PASS, "it matters only with mem=…huge, which is not supported"),
     takes("flow_id", &[], PASS, FLOW_DETAIL),
     lacks("flow", &[], PASS, &["0"], FLOW),
+    takes("flow_watermark", &[], PASS, IGNORED),
     takes("flow_sleep", &[], PASS, FLOW_DETAIL),
     lacks("steadystate", &["ss"], PASS, &[], STEADY),
     takes("steadystate_duration", &["ss_dur"], PASS, STEADY),
@@ -511,18 +517,23 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("thp", &[], PASS, OFF, "iogauge does not request huge pages"),
 ];
 
+/// Returns every option of fio.
+pub fn options() -> impl Iterator<Item = &'static OptionInfo> + Clone {
+    OPTIONS.iter().chain(newer::OPTIONS)
+}
+
 /// Returns the row of a name or alias. Dashes count as underscores.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static OptionInfo> {
     let name = name.replace('-', "_");
-    OPTIONS.iter().find(|row| row.name == name || row.aliases.contains(&name.as_str()))
+    options().find(|row| row.name == name || row.aliases.contains(&name.as_str()))
 }
 
 /// Returns the name that is most similar to an unknown one, if any is similar enough.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let names = OPTIONS.iter().flat_map(|row| row.aliases.iter().chain([&row.name]));
-    options::nearest(name, names.copied())
+    let names = options().flat_map(|row| row.aliases.iter().chain([&row.name]));
+    load_options::nearest(name, names.copied())
 }
 
 #[cfg(test)]
@@ -532,8 +543,7 @@ mod tests {
 
     #[test]
     fn option_names_and_aliases_are_unique() {
-        let mut names: Vec<&str> = OPTIONS
-            .iter()
+        let mut names: Vec<&str> = options()
             .flat_map(|row| row.aliases.iter().copied().chain([row.name]))
             .chain(engines::OPTIONS.iter().flat_map(|(_, _, options)| options.iter().copied()))
             .collect();
@@ -569,7 +579,7 @@ mod tests {
 
     #[test]
     fn option_reasons_are_single_line() {
-        for row in OPTIONS {
+        for row in options() {
             let (Status::Accepted(why) | Status::Unsupported { why, .. }) = row.status else {
                 continue;
             };

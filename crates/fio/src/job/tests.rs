@@ -371,6 +371,8 @@ fn unsupported_options_are_reported_by_name() {
         ("verify_pattern=%o", &["verify_pattern=%o is not supported", "0xaa55"]),
         ("verify_backlog=8", &["verify_backlog is not supported"]),
         ("exitall", &["exitall is not supported"]),
+        ("ramp_size=1g", &["ramp_size is not supported: it is newer than fio 3.33", "ramp_time"]),
+        ("rate=,1m\nrw=randrw", &["rate: ", "a rate for reads and one for writes", "hint: "]),
         ("ss=iops:1%", &["ss is not supported"]),
         ("http_host=x", &["http_host is not supported", "engine http"]),
         ("ioengine=rbd", &["ioengine=rbd is not supported", "there are io_uring"]),
@@ -381,7 +383,7 @@ fn unsupported_options_are_reported_by_name() {
             assert!(message.contains(word), "{line}: \"{word}\" is not in: {message}");
         }
     }
-    let file = read("[a]\nverify=0\nzonemode=none\nexitall=0\nthinktime=0\ngtod_reduce=1").unwrap();
+    let file = read("[a]\nverify=0\nzonemode=none\nexitall=0\nthinktime=0\ngtod_reduce=1\nmax_latency=0us\nramp_size=0\nverify_async_cpus=1\nfadvise_hint=0").unwrap();
     assert_eq!(file.unsupported, [], "what asks for nothing is no loss");
     let file = read("[a]\nfilename=x\nverify_dump=1\nbs=8k\ncgroup=a").unwrap();
     assert_eq!(file.unsupported.len(), 2);
@@ -428,9 +430,9 @@ proptest! {
 
     #[test]
     fn arbitrary_option_values_never_panic(
-        row in 0..OPTIONS.len(), value in "[0-9a-z:,/%.()*+ -]{0,16}"
+        row in 0..options().count(), value in "[0-9a-z:,/%.()*+ -]{0,16}"
     ) {
-        let text = format!("[a]\nfilename=x\n{}={value}\n", OPTIONS[row].name);
+        let text = format!("[a]\nfilename=x\n{}={value}\n", options().nth(row).unwrap().name);
         if let Ok(file) = read(&text) && let Ok(groups) = file.plan() {
             for job in groups.iter().flat_map(|group| &group.jobs) {
                 let _ = job.load(&vec![GIB; job.files.len()]);

@@ -66,7 +66,7 @@ impl Via {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{OPTIONS, SourceLine};
+    use crate::job::{SourceLine, options};
     use std::path::Path;
 
     fn line(via: Via, value: Option<&str>) -> Result<Option<String>, JobFileError> {
@@ -91,7 +91,7 @@ mod tests {
     /// Checks the column of the table: rejections have a reason, and accepted values are plain.
     #[test]
     fn every_option_defines_how_it_is_passed_to_fio() {
-        for row in OPTIONS {
+        for row in options() {
             match row.via {
                 Via::Only { values, why } => {
                     assert!(why.len() > 8 && !why.contains('\n') && !why.ends_with('.'), "{why}");

@@ -34,7 +34,11 @@ impl Mapping {
         let base =
             unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }
                 .map_err(|e| fault("mmap", e))?;
-        let advice = if setup.random { Advice::Random } else { Advice::Sequential };
+        let advice = match setup.advised_random {
+            None => Advice::Normal,
+            Some(true) => Advice::Random,
+            Some(false) => Advice::Sequential,
+        };
         // SAFETY: the mapping made above. The kernel may ignore the advice without harm.
         let _ = unsafe { madvise(base, len, advice) };
         Ok(Self { base: base.cast(), len, protection })

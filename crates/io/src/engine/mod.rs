@@ -93,7 +93,7 @@ pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
     let setup = Setup {
         files: Files::default(),
         max_depth: 1,
-        random: true,
+        advised_random: None,
         writes: false,
         syncs_data_only: false,
     };
@@ -186,8 +186,8 @@ pub struct Setup {
     pub files: Files,
     /// Maximum number of outstanding I/Os.
     pub max_depth: u32,
-    /// True if accesses are in random order (advice for the page cache).
-    pub random: bool,
+    /// Whether the kernel is told that accesses are random, or that they are sequential; `None` for neither.
+    pub advised_random: Option<bool>,
     /// True if the load writes.
     pub writes: bool,
     /// True if a sync is an `fdatasync`, which leaves out metadata that is not needed to read the data.

@@ -169,7 +169,7 @@ impl ThreadPool {
             let setup = Setup {
                 files: plan.job.files.clone(),
                 max_depth: assignment.max_depth,
-                random: load.rw.is_random(),
+                advised_random: load.advised_random(),
                 writes: load.writes(),
                 syncs_data_only: load.fdatasync_every > 0,
             };

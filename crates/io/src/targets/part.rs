@@ -303,11 +303,14 @@ impl Part {
     }
 }
 
-/// Tells the kernel the access pattern of a buffered descriptor and, with `forget`, to drop the file's cached pages.
-/// Dirty pages are kept, and a file system may ignore the advice. This only affects speed, never data.
-pub fn advise(fd: impl std::os::fd::AsFd, random: bool, forget: bool) {
-    let order = if random { Advice::Random } else { Advice::Sequential };
-    let _ = rustix::fs::fadvise(&fd, 0, None, order);
+/// Tells the kernel whether the I/O of a buffered descriptor is random, if that is to be told, and, with `forget`, to
+/// drop the file's cached pages. Dirty pages are kept, and a file system may ignore the advice. This only affects speed,
+/// never data.
+pub fn advise(fd: impl std::os::fd::AsFd, random: Option<bool>, forget: bool) {
+    if let Some(random) = random {
+        let order = if random { Advice::Random } else { Advice::Sequential };
+        let _ = rustix::fs::fadvise(&fd, 0, None, order);
+    }
     if forget {
         self::forget(&fd);
     }

@@ -179,7 +179,7 @@ fn work(
     let setup = Setup {
         files: job.files.clone(),
         max_depth: queue_depth,
-        random: false,
+        advised_random: Some(false),
         writes: false,
         syncs_data_only: false,
     };

@@ -85,7 +85,7 @@ pub fn exchange(
     let setup = Setup {
         files: files.clone(),
         max_depth: pool.slots(),
-        random: true,
+        advised_random: Some(true),
         writes: true,
         syncs_data_only: false,
     };

@@ -585,7 +585,7 @@ fn open_parts(parts: &[Part], load: &Load) -> Result<Files, LabError> {
     for part in parts {
         let fd = part.open(mode)?.fd;
         if !mode.direct {
-            advise(&fd, load.rw.is_random(), load.invalidate);
+            advise(&fd, load.advised_random(), load.invalidate);
         }
         files.push(fd);
     }

@@ -77,6 +77,52 @@ impl FromStr for SyncMode {
     }
 }
 
+/// The order of buffered I/O that the kernel is told, which decides how far it reads ahead: fio's
+/// `fadvise_hint`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FadviseHint {
+    /// The order of the workload.
+    #[default]
+    Workload,
+    /// Nothing.
+    None,
+    /// Random, whatever the workload is.
+    Random,
+    /// Sequential, whatever the workload is.
+    Sequential,
+}
+
+impl FadviseHint {
+    /// Returns the word of fio.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Workload => "1",
+            Self::None => "0",
+            Self::Random => "random",
+            Self::Sequential => "sequential",
+        }
+    }
+}
+
+impl FromStr for FadviseHint {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        match text {
+            "1" => Ok(Self::Workload),
+            "0" => Ok(Self::None),
+            "random" => Ok(Self::Random),
+            "sequential" => Ok(Self::Sequential),
+            _ => Err(LoadError::new(
+                "fadvise_hint",
+                format!("\"{text}\" is not one of 0, 1, random, sequential"),
+            )),
+        }
+    }
+}
+
 /// How arrivals are spaced in an open loop: fio's `rate_process`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -190,6 +236,9 @@ pub struct Load {
     /// True if the page cache of the files is dropped before a workload with buffered I/O starts.
     #[serde(default)]
     pub invalidate: bool,
+    /// What the kernel is told about the order of buffered I/O.
+    #[serde(default)]
+    pub fadvise_hint: FadviseHint,
     pub sync: SyncMode,
     /// An fsync after this many writes of a worker; 0 for none.
     pub fsync_every: u32,
@@ -263,6 +312,7 @@ impl Default for Load {
             dependent: false,
             direct: true,
             invalidate: false,
+            fadvise_hint: FadviseHint::Workload,
             sync: SyncMode::None,
             fsync_every: 0,
             fdatasync_every: 0,
@@ -292,6 +342,18 @@ impl Default for Load {
 }
 
 impl Load {
+    /// Returns true if the kernel is told that buffered I/O is random, and false if that it is sequential;
+    /// `None` if it is told nothing.
+    #[must_use]
+    pub fn advised_random(&self) -> Option<bool> {
+        match self.fadvise_hint {
+            FadviseHint::Workload => Some(self.rw.is_random()),
+            FadviseHint::None => None,
+            FadviseHint::Random => Some(true),
+            FadviseHint::Sequential => Some(false),
+        }
+    }
+
     /// Queue depth over all workers.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {

@@ -120,7 +120,8 @@ impl Typed {
                 (Some(total), (read / total * 100.0).round() as u32)
             }
             _ => {
-                let reason = "a mixed job needs a rate for reads and one for writes";
+                let reason = "a mixed job needs a rate for reads and one for writes; hint: use a job \
+                              that reads and one that writes";
                 return Err(LoadError::new(option, reason));
             }
         };

@@ -145,6 +145,18 @@ pub const ROWS: &[LoadOption] = &[
         |load| switch(load.invalidate),
     )
     .help("Drop what the page cache holds of the target before a workload that uses it starts"),
+    row(
+        "fadvise_hint",
+        "HINT",
+        |o, v| put(&mut o.plain.fadvise_hint, v.parse()?),
+        |load| word(load.fadvise_hint.as_str()),
+    )
+    .flag()
+    .default("1")
+    .help(
+        "Order of buffered I/O that the kernel is told: 1 for that of the workload, 0 for none, \
+         random or sequential",
+    ),
     row("size", "SIZE", |o, v| put(&mut o.size, Some(v.span()?)), |load| size(load.size_bytes))
         .help(
             "Bytes of the target to use, or a share such as 50%; also the size of a new test file",

@@ -22,6 +22,7 @@ const VALUES: &[(&str, &str)] = &[
     ("offset_increment", "64m"),
     ("offset_align", "4k"),
     ("random_distribution", "zipf:1.2"),
+    ("fadvise_hint", "random"),
     ("sync", "dsync"),
     ("fsync", "8"),
     ("fdatasync", "8"),
