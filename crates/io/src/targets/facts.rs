@@ -6,6 +6,7 @@ use super::error::TargetError;
 use super::extents::extents;
 use super::file_system::{Behind, behind};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
+use super::reserve::free_space_of;
 use crate::engine;
 use crate::kernel::Roots;
 use crate::machine::Memory;
@@ -31,10 +32,13 @@ const DEVICE_CACHE_BYTES: u64 = 1 << 30;
 pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<TargetFact>, TargetError> {
     let mut facts = Vec::new();
     let is_direct = engine::is_direct(load);
-    facts.extend((!is_direct).then(|| buffered(part, load)));
-    facts.extend(without_device(part, roots));
+    let without = without_device(part, roots);
+    let in_memory = matches!(without, Some(TargetFact::InMemory { .. }));
+    facts.extend(without);
+    // Where the files themselves are in memory, no cache in front of them matters.
+    facts.extend((!is_direct && !in_memory).then(|| buffered(part, load)));
     let device = part.device.and_then(|number| device_facts(number, roots));
-    if let Some(memory) = Memory::read(roots) {
+    if let Some(memory) = Memory::read(roots).filter(|_| !in_memory) {
         let cache = cache_before(device.as_ref(), is_direct, memory.total_bytes);
         facts.extend(cache.filter(|(safe_bytes, _)| part.size_bytes < *safe_bytes).map(
             |(safe_bytes, cache)| TargetFact::Cached { part: part_fact(part), safe_bytes, cache },
@@ -84,7 +88,18 @@ fn part_fact(part: &Part) -> PartFact {
         }
         PartKind::File(_) => PartOrigin::Own,
     };
-    PartFact { path: path(part), origin, size_bytes: part.size_bytes }
+    let fits_bytes = fits_bytes(part);
+    PartFact { path: path(part), origin, size_bytes: part.size_bytes, fits_bytes }
+}
+
+/// Returns the largest size that a file's file system has room for.
+fn fits_bytes(part: &Part) -> Option<u64> {
+    if part.kind == PartKind::BlockDevice {
+        return None;
+    }
+    let there = part.kind != PartKind::File(FileOrigin::ToMake);
+    let own_bytes = if there { part.size_bytes } else { 0 };
+    Some(free_space_of(part).ok()?.spare_bytes().saturating_add(own_bytes))
 }
 
 fn path(part: &Part) -> String {
@@ -162,8 +177,7 @@ mod tests {
         const MEMORY: u64 = 8 << 30;
         let before = |device: &DeviceFacts, direct| {
             let (safe_bytes, cache) = cache_before(Some(device), direct, MEMORY).unwrap();
-            let part =
-                PartFact { path: "f".to_owned(), origin: PartOrigin::Own, size_bytes: 1 << 20 };
+            let part = PartFact::example(PartOrigin::Own);
             let fact = Fact::from(TargetFact::Cached { part, safe_bytes, cache });
             (safe_bytes >> 30, fact.caveat(Command::Run).impact)
         };

@@ -10,6 +10,8 @@ pub struct PartFact {
     pub path: String,
     pub origin: PartOrigin,
     pub size_bytes: u64,
+    /// The largest size that its file system has room for; `None` for a block device, or if this is unknown.
+    pub fits_bytes: Option<u64>,
 }
 
 /// What a part is, and who made it.
@@ -314,6 +316,14 @@ impl PartFact {
     /// Returns the hint for measuring at least `size_bytes`.
     fn larger(&self, size_bytes: u64, command: Command) -> String {
         let size_gib = size_bytes.div_ceil(1 << 30);
+        let is_file = matches!(self.origin, PartOrigin::Own | PartOrigin::OwnEmptied);
+        if let Some(fits_bytes) = self.fits_bytes.filter(|fits| is_file && *fits >> 30 < size_gib) {
+            let fits_bytes = fits_bytes.max(self.size_bytes);
+            return format!(
+                "use a file system with room for {size_gib} GiB; this one has room for {}",
+                Bytes(fits_bytes >> 20 << 20)
+            );
+        }
         match (self.origin, command) {
             (PartOrigin::BlockDevice, Command::Suite(_)) => {
                 "use a larger device, or leave out --size".to_owned()
@@ -328,8 +338,11 @@ impl PartFact {
         }
     }
 
-    fn example(origin: PartOrigin) -> Self {
-        Self { path: "/my data/file".to_owned(), origin, size_bytes: 1 << 20 }
+    /// Returns an example, for tests.
+    #[must_use]
+    pub fn example(origin: PartOrigin) -> Self {
+        let path = "/my data/file".to_owned();
+        Self { path, origin, size_bytes: 1 << 20, fits_bytes: Some(1 << 40) }
     }
 }
 
@@ -358,6 +371,11 @@ pub(super) fn examples() -> Vec<TargetFact> {
         },
         TargetFact::Unseen { path: text("f"), file_system: text("nfs") },
         cached(Own, CacheFact::Page { memory_bytes }),
+        TargetFact::Cached {
+            part: PartFact { fits_bytes: Some(1 << 29), ..PartFact::example(Own) },
+            safe_bytes: 1 << 30,
+            cache: CacheFact::Page { memory_bytes },
+        },
         cached(Own, CacheFact::UnderLoop { device: device.clone(), memory_bytes }),
         cached(Foreign, CacheFact::OfHost { device: device.clone(), memory_bytes }),
         cached(BlockDevice, CacheFact::OfDevice { device: device.clone() }),
