@@ -24,13 +24,16 @@ pub struct Extra {
     pub buckets: bool,
     /// Percentiles of completion latency, in milliseconds.
     pub percentiles: bool,
+    /// True if the heading of the bandwidth is its unit, MiB/s. The scripts print MB.
+    pub units: bool,
 }
 
 /// Formats the rows as text. Unknown figures are `-`.
 #[must_use]
 pub fn plain(rows: &[Row], extra: Extra) -> String {
+    let bandwidth = if extra.units { "MiB/s" } else { "MB" };
     let mut text =
-        "test  users size         MB       ms      min      max      std    IOPS".to_owned();
+        format!("test  users size   {bandwidth:>8}       ms      min      max      std    IOPS");
     if extra.buckets {
         text.push_str("    50us   1ms   4ms  10ms  20ms  50ms   .1s    1s    2s   2s+");
     }

@@ -44,7 +44,7 @@ fn expected(name: &str) -> String {
     fs::read_to_string(data("2.0.7").join(name)).unwrap()
 }
 
-const PLAIN: Extra = Extra { buckets: false, percentiles: false };
+const PLAIN: Extra = Extra { buckets: false, percentiles: false, units: false };
 
 #[test]
 fn plain_and_percentile_tables_match_original_scripts() {
@@ -129,7 +129,7 @@ fn csv_cells_match_r_data_frame_after_system_column() {
 #[test]
 fn mixed_run_has_a_read_row_and_a_write_row() {
     let rows = rows_of(&data("3.33").join("mix.out"));
-    let table = classic::plain(&rows, Extra { buckets: true, percentiles: true });
+    let table = classic::plain(&rows, Extra { buckets: true, percentiles: true, ..PLAIN });
     insta::assert_snapshot!("classic_mixed", table);
     let names: Vec<_> = cells(&classic::r_frame(&rows, "a \"b\" \\"))
         .into_iter()
@@ -143,7 +143,7 @@ fn fio_json_plus_gives_shares_per_direction() {
     let rows = rows_of(&data("3.33").join("mix.json"));
     insta::assert_snapshot!(
         "classic_json",
-        classic::plain(&rows, Extra { buckets: true, percentiles: true })
+        classic::plain(&rows, Extra { buckets: true, percentiles: true, ..PLAIN })
     );
     assert_ne!(rows[2].shares, rows[3].shares);
 }
@@ -214,6 +214,6 @@ fn search_points_are_shown_as_classic_rows() {
     let rows = rows_of_find(&document, "here");
     assert_eq!(rows.len(), document.search.curve.len());
     assert_eq!((rows[1].users, rows[1].iops), (Some(32), 76_100.0));
-    let table = classic::plain(&rows, Extra { buckets: true, percentiles: true });
+    let table = classic::plain(&rows, Extra { buckets: true, percentiles: true, ..PLAIN });
     assert!(table.lines().nth(1).unwrap().contains('-'), "{table}");
 }

@@ -54,7 +54,8 @@ pub fn print(
 ) -> anyhow::Result<()> {
     match format {
         TableFormat::Classic => {
-            let extra = Extra { buckets: extra.buckets, percentiles: extra.percentiles };
+            let extra =
+                Extra { buckets: extra.buckets, percentiles: extra.percentiles, units: false };
             screen::print(&classic::plain(rows, extra))
         }
         TableFormat::R => {

@@ -64,6 +64,11 @@ impl Suite for BlockSize {
             ],
         );
         let queue_depth = self.queue_depth;
+        if points.iter().any(|point| bound.word(point) == "neither") {
+            table.notes.push(
+                "neither: both IOPS and bandwidth are more than 10 % below the highest of the table.".to_owned(),
+            );
+        }
         table.notes.push(match queue_depth {
             1 => "One I/O at a time.".to_owned(),
             _ => format!("{queue_depth} I/Os outstanding, and one at a time for comparison."),
@@ -145,7 +150,7 @@ impl Bound {
             (true, false) => "I/Os",
             (false, true) => "bandwidth",
             (true, true) => "either",
-            (false, false) => "both",
+            (false, false) => "neither",
         }
     }
 
@@ -158,6 +163,16 @@ impl Bound {
     fn bandwidth_bound_from(&self, points: &[Point]) -> Option<u64> {
         points.iter().rev().take_while(|p| self.is_by_bytes(p)).last().map(|p| p.block_bytes)
     }
+}
+
+/// Returns the sizes with fewer IOPS than a smaller and a larger one, each with the larger one that has the most.
+fn outliers(points: &[Point]) -> impl Iterator<Item = (&Point, &Point)> {
+    points.iter().enumerate().filter_map(move |(index, point)| {
+        let is_more = |other: &&Point| point.iops < AS_GOOD * other.iops;
+        points[..index].iter().find(is_more)?;
+        let larger = points[index + 1..].iter().filter(is_more);
+        Some((point, larger.max_by(|a, b| a.iops.total_cmp(&b.iops))?))
+    })
 }
 
 fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
@@ -178,6 +193,16 @@ fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
         (None, Some(from)) => format!("The target is bound {from}."),
         (None, None) => "The target is bound by neither I/Os nor bandwidth alone.".to_owned(),
     }];
+    for (point, larger) in outliers(points) {
+        sentences.push(format!(
+            "{} has fewer IOPS than {}, {} instead of {} or more: repeat its measurement, as something may have \
+             slowed it down.",
+            Bytes(point.block_bytes),
+            Bytes(larger.block_bytes),
+            whole(point.iops),
+            whole(larger.iops)
+        ));
+    }
     if let (Some(small_ns), Some(large_ns)) = (first.single_mean_ns, last.single_mean_ns) {
         sentences.push(format!(
             "One at a time, {} takes {} and {} takes {}: {:.1} times as long.",
@@ -244,6 +269,22 @@ mod tests {
         assert_eq!((bound.iops_bound_to(&all), bound.bandwidth_bound_from(&all)), (None, None));
         assert!(verdict(&all, &bound)[0].contains("neither"));
         assert_eq!(verdict(&[], &Bound::of(&[])), ["Nothing was measured."]);
+    }
+
+    #[test]
+    fn verdict_names_a_block_size_that_is_slower_than_a_larger_one() {
+        let mut all = points(18_700.0, 1e12, &[512, 4096, 8192, 16_384]);
+        assert_eq!(outliers(&all).count(), 0);
+        (all[1].iops, all[2].iops) = (15_700.0, 871.0);
+        let bound = Bound::of(&all);
+        assert_eq!(bound.word(&all[2]), "neither");
+        let sentences = verdict(&all, &bound).join(" ");
+        assert!(sentences.contains("8 KiB has fewer IOPS than 16 KiB, 871 instead"), "{sentences}");
+        // A device with a block of 4 KiB reads it whole for 512 bytes.
+        all[2].iops = 18_700.0;
+        all[0].iops = 9000.0;
+        all[1].iops = 18_700.0;
+        assert_eq!(outliers(&all).count(), 0);
     }
 
     #[test]

@@ -233,8 +233,9 @@ fn asked(asked: &SuiteAsked) -> String {
 fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
     let rows = rows::rows_of_run(&document.as_run(), "");
     let fits = |text: &String| text.lines().all(|line| line.trim_end().len() <= sheet.columns());
-    let wide = classic::plain(&rows, Extra { buckets: true, percentiles: false });
-    let text = Some(wide).filter(fits).unwrap_or_else(|| classic::plain(&rows, Extra::default()));
+    let narrow = Extra { units: true, ..Extra::default() };
+    let wide = classic::plain(&rows, Extra { buckets: true, ..narrow });
+    let text = Some(wide).filter(fits).unwrap_or_else(|| classic::plain(&rows, narrow));
     let is_whole = fits(&text);
     for (number, line) in text.lines().enumerate() {
         let paint = if number == 0 { Paint::Strong } else { Paint::Plain };

@@ -32,6 +32,9 @@ impl Report<'_> {
         let worst = self.least_iops().map(|figure| {
             let fewer = match self.ratio() {
                 Some(ratio) if ratio >= 1.05 => format!("; the best is {ratio:.1} times as high"),
+                Some(ratio) if ratio < 1.0 => {
+                    "; that is more than the best: something slowed the best case down, so repeat the suite".to_owned()
+                }
                 _ => String::new(),
             };
             format!("at its worst {} IOPS ({}{fewer})", rate(figure.all.iops), figure.key)

@@ -6,6 +6,9 @@ use crate::suite::kit::{NOTHING, counted, listed, table, whole, words};
 use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::{Count, Latency};
 
+/// A share of the first rung's IOPS per user above which more users help each other, or the first rung is wrong.
+const MORE: f64 = 1.1;
+
 impl Ladder {
     pub(super) fn table(&self, rungs: &[Rung]) -> Table {
         let title = format!("{} {} by users", self.load().rw, self.load().block);
@@ -42,6 +45,12 @@ impl Ladder {
             "growth: increase of the IOPS over the row above, in percent of the increase of the users; per user: IOPS \
              of each user, 100 % being those of {each}."
         ));
+        if rungs.iter().any(|rung| rung.per_user(&rungs[0]) > MORE) {
+            table.notes.push(format!(
+                "per user above 100 %: {each} had fewer IOPS than its share of more users. Usual causes are processors \
+                 that save power between single I/Os, or something else that slowed down the first rung."
+            ));
+        }
         table
     }
 

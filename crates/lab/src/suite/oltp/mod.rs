@@ -13,7 +13,7 @@ use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult, SuiteTable};
 use iogauge_model::units::{Bytes, size_word};
-use iogauge_model::{Caveat, Step};
+use iogauge_model::{Caveat, CaveatCode, Step};
 use matrix::{Entry, Test};
 
 /// Largest number of users.
@@ -73,6 +73,13 @@ impl Suite for Oltp {
             fresh_devices: self.init,
             ..Needs::default()
         }
+    }
+
+    /// Omits the caveat of a volatile cache if only the initialization could cause it: the measured writes then wait
+    /// for the medium.
+    fn keeps_target_caveat(&self, caveat: &Caveat) -> bool {
+        caveat.code != CaveatCode::VolatileWriteCache
+            || self.entries.iter().any(|entry| entry.test == Test::RandRw)
     }
 
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {

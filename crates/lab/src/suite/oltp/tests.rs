@@ -52,6 +52,15 @@ fn each_user_is_a_job_with_queue_depth_1() {
 }
 
 #[test]
+fn initialization_alone_causes_no_caveat_of_a_volatile_cache() {
+    let caveat = Caveat::of(CaveatCode::VolatileWriteCache, "sda: a write-back cache".to_owned());
+    for (tests, keeps) in [("read,write", false), ("readrand,randrw", true)] {
+        let suite = suite(&[("tests", tests), ("init", "")]).unwrap();
+        assert_eq!(suite.keeps_target_caveat(&caveat), keeps, "{tests}");
+    }
+}
+
+#[test]
 fn read_only_tests_require_no_write_permission() {
     let needs = |typed| suite(typed).unwrap().needs();
     assert!(!needs(&[("tests", "readrand,read")]).writes);
