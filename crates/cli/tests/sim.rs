@@ -387,6 +387,35 @@ fn closed_loop_throughput_matches_the_simulation() {
     near(&zipf["read"]["iops"]["mean"], 10_000.0, 0.05);
 }
 
+/// `run --limit` judges the result of a fixed load.
+#[test]
+fn run_tells_by_its_exit_code_whether_a_limit_holds() {
+    let place = Place::new();
+    let run = |limits: &[&str], code: i32| {
+        let line = ["run", "sim:channels=8,service=100us", "--iodepth=8", "--runtime=1", "--json"];
+        place.run(&[&line[..], limits].concat()).ends(code)
+    };
+    let done = run(&["--limit=p99<=1s", "--limit=read:mean<=1s"], 0);
+    let limits = &done.json()["steps"][0]["limits"];
+    assert_eq!(limits.as_array().unwrap().len(), 2);
+    assert!(done.stderr.contains("p99") && done.stderr.contains("holds"), "{}", done.stderr);
+    let done = run(&["--limit=mean<=50us", "--limit=p99<=1s"], 5);
+    assert!(done.stderr.contains("broken"), "{}", done.stderr);
+    assert!(done.json()["steps"][0]["limits"][0]["value_ns"].as_f64().unwrap() > 50_000.0);
+    // A guide's limits on writes do not concern a load that reads.
+    run(&["--guide=etcd"], 0);
+    let done = run(&["--limit=write:p99<=1s"], 2);
+    assert!(done.stderr.contains("write:p99"), "{}", done.stderr);
+    std::fs::write(
+        place.work().join("a.fio"),
+        "[a]\nioengine=null\nsize=1g\nruntime=1\n[b]\n\
+        ioengine=null\nstonewall\nrw=write\nsize=1g\nruntime=1\n",
+    )
+    .unwrap();
+    place.run(&["run", "a.fio", "--limit=write:mean<=1s"]).ends(0);
+    place.run(&["run", "a.fio", "--limit=read:mean<=1ns"]).ends(5);
+}
+
 #[test]
 fn dependent_load_alternates_reads_and_writes() {
     let step = step(&[EIGHT, "--dependent", "--iodepth=2", "--runtime=2"]);

@@ -193,6 +193,22 @@ fn search_reports_the_trace_of_its_answer() {
     }
 }
 
+/// A suite traces each of its steps.
+#[test]
+fn suite_reports_the_trace_of_each_step() {
+    let place = Place::new();
+    let device = or_skip!("suite_reports_the_trace_of_each_step", device());
+    let target = device.path.to_str().unwrap();
+    let line = ["suite", "blocksize", target, "--bs=4k,16k", "--seconds=1", "--trace", "--json"];
+    let document = place.run(&line).ends(0).json();
+    let steps = document["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 4);
+    for step in steps {
+        let (trace, ios) = (&step["step"]["trace"]["read"], &step["step"]["read"]["ios"]);
+        assert!((number(&trace["requests"]) / number(ios) - 1.0).abs() < 0.1, "{step}");
+    }
+}
+
 /// Large I/Os become several requests, whose times do not add up.
 #[test]
 fn trace_differs() {
@@ -234,9 +250,9 @@ fn pretender(place: &Place, script: &str) -> PathBuf {
     bin
 }
 
-/// Makes a short run with `--trace` and only this directory in PATH.
+/// Makes a short run with `--trace=try` and only this directory in PATH.
 fn with_path(place: &Place, path: &Path, target: &str) -> Done {
-    let line = ["run", target, "--number_ios=500", "--trace", "--json"];
+    let line = ["run", target, "--number_ios=500", "--trace=try", "--json"];
     let mut command = place.command(&line);
     command.env("PATH", path);
     let mut command = Command::from_std(command);
@@ -297,12 +313,38 @@ fn not_traced() {
             });
         }
     });
-    let done = place.run(&["run", EIGHT, "--runtime=1", "--trace", "--json"]).ends(0);
+    let done = place.run(&["run", EIGHT, "--runtime=1", "--trace=try", "--json"]).ends(0);
     assert!(messages(&done, "not-traced")[0].contains("no block device"));
     assert!(
         messages(&place.run(&["run", EIGHT, "--runtime=1", "--json"]).ends(0), "not-traced")
             .is_empty()
     );
+}
+
+/// Without `=try`, a command that cannot trace measures nothing, and fills no file first.
+#[test]
+fn a_required_trace_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    for command in
+        [&["run", "sim:ssd"][..], &["find", "sim:ssd"], &["suite", "blocksize", "sim:ssd"]]
+    {
+        let done = place.run(&[command, &["--trace"]].concat()).ends(2);
+        assert!(done.stderr.contains("error: --trace: no block device"), "{}", done.stderr);
+        assert!(done.stderr.contains("--trace=try"), "{}", done.stderr);
+    }
+    let done = place.run(&["run", "sim:ssd", "--trace=no"]).ends(2);
+    assert!(done.stderr.contains("try"), "{}", done.stderr);
+    if without_tracefs() {
+        let test = "a_required_trace_is_refused_before_anything_is_written";
+        return iogauge_test_support::skip(test, "no tracefs");
+    }
+    let empty = place.work().join("empty");
+    std::fs::create_dir_all(&empty).unwrap();
+    let mut command = place.command(&["run", "new.dat", "--size=64m", "--trace"]);
+    command.env("PATH", &empty);
+    let done = Done::from(command.output().unwrap()).ends(2);
+    assert!(done.stderr.contains("bpftrace cannot be started"), "{}", done.stderr);
+    assert!(!place.work().join("new.dat").exists());
 }
 
 fn is_there(pid: u32) -> bool {

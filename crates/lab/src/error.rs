@@ -6,6 +6,7 @@ use iogauge_io::machine::SystemError;
 use iogauge_io::pool::fio::FioError;
 use iogauge_io::sim::SimError;
 use iogauge_io::targets::{SpecError, TargetError};
+use iogauge_io::trace::TraceError;
 use iogauge_io::verify::LedgerError;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::load::LoadError;
@@ -35,6 +36,9 @@ pub enum LabError {
     System(#[from] SystemError),
     #[error("ioengine {engine} cannot be used here: {source}; hint: use {instead}")]
     EngineRefused { engine: &'static str, source: EngineError, instead: &'static str },
+    /// The block layer cannot be traced.
+    #[error("--trace: {fault}; hint: {}, or use --trace=try to measure without it", fault.lack().hint())]
+    NotTraced { fault: TraceError },
     /// An engine that does not fit the target.
     #[error("{0}")]
     Mismatch(String),
@@ -77,6 +81,7 @@ impl LabError {
                 | Self::Ledger(_)
                 | Self::Mismatch(_)
                 | Self::EngineRefused { .. }
+                | Self::NotTraced { .. }
                 | Self::Target(
                     TargetError::NotFound { .. }
                         | TargetError::TooSmall { .. }

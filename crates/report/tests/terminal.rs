@@ -43,7 +43,7 @@ fn report_of_a_run_with_block_trace() {
     assert_snapshot!("run_traced_100", run(&document, Page::plain(100)));
     assert_snapshot!("run_traced_60", run(&document, Page::plain(60)));
     let mut found = find_document(StoppedBy::Limit);
-    found.trace = Some(Box::new(trace()));
+    found.search.trace = Some(Box::new(trace()));
     assert!(find(&found, Page::plain(100)).contains("of each read's 390 µs the device took"));
 }
 

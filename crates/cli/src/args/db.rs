@@ -169,7 +169,8 @@ pub struct DbLoadArgs {
     /// Updates per transaction; in mode io also reads
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = number::<1, 1_000_000>)]
     pub transaction_length: u32,
-    /// Hang time after each transaction
+    /// Hang time after each transaction. Without it, processes put the highest load on the database; the
+    /// random write test that this one follows has 2ms
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "0")]
     pub hang: u64,
     /// Share of transactions that read, in mode io

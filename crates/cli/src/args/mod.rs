@@ -217,10 +217,9 @@ pub struct FindArgs {
     /// job file), or to see what fio measures
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
-    /// Trace the block layer with bpftrace (needs root): request sizes, device times and positions, and
-    /// how much of each I/O's time the device and the path to it took
-    #[arg(long)]
-    pub trace: bool,
+    /// The trace.
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// Print each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
@@ -269,10 +268,20 @@ pub struct RunArgs {
     /// what fio measures
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
-    /// Trace the block layer with bpftrace (needs root): request sizes, device times and positions, and
-    /// how much of each I/O's time the device and the path to it took
-    #[arg(long)]
-    pub trace: bool,
+    /// The trace.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+    /// Latency limit that the result must keep, as in read:p99<=5ms; if it is broken, the exit code is 5.
+    /// Repeatable
+    #[arg(
+        long = "limit",
+        value_name = "[read:|write:|sync:]METRIC<=TIME",
+        conflicts_with = "print_fio"
+    )]
+    pub limits: Vec<Limit>,
+    /// Published latency limits for a use case, in addition to --limit
+    #[arg(long, value_name = "NAME", value_parser = GuideParser, conflicts_with = "print_fio")]
+    pub guide: Option<&'static Guide>,
     /// Ignore options of a job file that iogauge does not support, with a warning for each
     #[arg(long)]
     pub lenient: bool,
@@ -298,6 +307,34 @@ pub struct RunArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Whether the block layer is traced.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct TraceArgs {
+    /// Trace the block layer with bpftrace (needs root): request sizes, device times and positions, and
+    /// how much of each I/O's time the device and the path to it took. With =try, measure without a trace
+    /// where tracing is not possible
+    #[arg(
+        id = "trace",
+        long = "trace",
+        value_name = "try",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "must",
+        hide_possible_values = true
+    )]
+    pub mode: Option<TraceMode>,
+}
+
+/// What happens if the block layer cannot be traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TraceMode {
+    /// Nothing is measured
+    #[value(hide = true)]
+    Must,
+    /// It is measured without a trace
+    Try,
 }
 
 /// fio's word for what goes to stdout.

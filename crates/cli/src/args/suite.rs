@@ -1,6 +1,6 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
-use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
+use super::{OutputArgs, SamplingArgs, TargetArgs, TraceArgs, ViaArg};
 use crate::job_source::{self, Here};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -46,6 +46,9 @@ pub struct SuiteCommon {
     /// io_uring, libaio, psync, mmap or null [default: io_uring]
     #[arg(long, value_name = "NAME", value_parser = engine)]
     pub ioengine: Option<EngineKind>,
+    /// The trace.
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// The machine beside it.
     #[command(flatten)]
     pub sampling: SamplingArgs,

@@ -35,7 +35,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     opened.rig.set_command(Command::Find);
     let target = &invocation::removing(target, typed);
     let mut invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
-    invocation.wants_trace = args.trace;
+    invocation.trace = args.trace.mode;
     search::run_on(invocation, &plan)
 }
 

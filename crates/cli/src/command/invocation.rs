@@ -1,7 +1,7 @@
 //! The common parts of `run` and `find`: target, engine, history, documents, ending.
 
 use super::record::{Outcome, Record, Resumed};
-use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
+use crate::args::{LoadArgs, OutputArgs, TargetArgs, TraceMode, ViaArg};
 use crate::detach;
 use crate::exit::{Exit, Usage};
 use iogauge_lab::caveats::distinct;
@@ -36,8 +36,8 @@ pub struct Invocation {
     pub words: Option<String>,
     /// The request, as the history records it before there is a result.
     pub asked: Workload,
-    /// True if the block layer is to be traced.
-    pub wants_trace: bool,
+    /// Whether the block layer is to be traced.
+    pub trace: Option<TraceMode>,
     /// The tracer, once the run has begun.
     pub tracing: Option<Tracing>,
     /// The run to resume.
@@ -158,7 +158,7 @@ impl Invocation {
             unlink: Vec::new(),
             words: None,
             asked: Workload::default(),
-            wants_trace: false,
+            trace: None,
             tracing: None,
             resumed: None,
             caveats,
@@ -172,6 +172,12 @@ impl Invocation {
     /// # Errors
     /// The target cannot be prepared, or the run cannot be kept.
     pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
+        // Before a fill, which may take hours.
+        self.tracing = match self.trace {
+            None => None,
+            Some(TraceMode::Must) => Some(Tracing::start(&self.rig, &self.interrupt)?),
+            Some(TraceMode::Try) => Some(Tracing::if_possible(&self.rig, &self.interrupt)?),
+        };
         let mut watch = Watch { observer: &mut self.record.screen, interrupt: &self.interrupt };
         let region = |index: usize| self.regions.get(index).cloned().unwrap_or(Region::All);
         let loads = self.loads.iter().cloned().enumerate();
@@ -184,10 +190,6 @@ impl Invocation {
             self.record.screen.progress.print(&line);
         }
         self.caveats.extend(caveats);
-        if self.wants_trace {
-            // Starts after the prefill, which would be traced for nothing.
-            self.tracing = Some(Tracing::start(&self.rig, &self.interrupt)?);
-        }
         if let Some(resumed) = &self.resumed {
             return self.record.resume(resumed);
         }

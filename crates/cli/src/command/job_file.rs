@@ -59,7 +59,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
     let mut invocation =
         Invocation::on(kind, &args.target, &args.output, false, interrupt, opened)?;
     invocation.unlink = unlinked(&groups);
-    invocation.wants_trace = args.trace;
+    invocation.trace = args.trace.mode;
     if let Some((plan, _)) = search {
         return search::run_on(invocation, plan);
     }
@@ -112,7 +112,7 @@ pub fn find(
     let mut invocation =
         Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
     invocation.unlink = unlinked(&groups);
-    invocation.wants_trace = args.trace;
+    invocation.trace = args.trace.mode;
     search::run_on(invocation, &plan)
 }
 

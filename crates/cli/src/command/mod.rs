@@ -9,6 +9,7 @@ pub mod history;
 pub mod import;
 mod invocation;
 mod job_file;
+mod kept_limits;
 pub mod manual;
 pub mod prepare;
 pub mod profile;

@@ -52,7 +52,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     opened.rig.sample_every(args.sampling.every);
     let target = &invocation::removing(target, &typed);
     let mut invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
-    invocation.wants_trace = args.trace;
+    invocation.trace = args.trace.mode;
     let step = step(args, &typed, &invocation.loads).with_own_times();
     steps::run(
         args,

@@ -41,17 +41,17 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let mut caveats = std::mem::take(&mut invocation.caveats);
     caveats.append(&mut searched.caveats);
     let answer = &searched.outcome.search.answer;
-    let mut trace = None;
-    if let Some(tracing) = &mut invocation.tracing {
-        let (of_answer, facts) = tracing.of_answer(answer);
-        trace = of_answer;
-        caveats.extend(invocation.rig.caveats(facts));
-    }
+    let (trace, facts) = match &mut invocation.tracing {
+        Some(tracing) => tracing.of_answer(answer),
+        None => (None, Vec::new()),
+    };
+    caveats.extend(invocation.rig.caveats(facts));
     let arrivals = answer.rate_iops.zip(plan.open_loop);
     let load = Load {
         arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
         ..load
     };
+    searched.outcome.search.trace = trace;
     invocation.record.tell_nothing(&caveats);
     let what = match &invocation.words {
         Some(words) => Workload::label(words),
@@ -59,7 +59,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     };
     let head = invocation.head(FIND_FORMAT, what);
     let environment = session::environment(&invocation.rig);
-    Ok(Searched { caveats, ..searched }.document(head, trace, environment))
+    Ok(Searched { caveats, ..searched }.document(head, environment))
 }
 
 /// Returns the exit code of a search.

@@ -1,6 +1,7 @@
 //! Measures steps one after the other, as one run.
 
 use super::invocation::Invocation;
+use super::kept_limits::{self, KeptLimits};
 use super::record::Outcome;
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -34,9 +35,12 @@ pub fn run(
     summary: &str,
     wanted: &[Wanted<'_>],
 ) -> anyhow::Result<Exit> {
-    let measured = measure(&mut invocation, summary, wanted).and_then(|(document, exit)| {
-        Ok(Outcome { instead: fio_json(args, &document)?, document, exit })
-    });
+    let loads = wanted.iter().flat_map(|wanted| &wanted.step.jobs).map(|job| &job.load);
+    let limits = KeptLimits::of(args, loads)?;
+    let measured =
+        measure(&mut invocation, summary, wanted, &limits).and_then(|(document, exit)| {
+            Ok(Outcome { instead: fio_json(args, &document)?, document, exit })
+        });
     invocation.end(measured, terminal::run_brief, terminal::run)
 }
 
@@ -51,6 +55,7 @@ fn measure(
     invocation: &mut Invocation,
     summary: &str,
     wanted: &[Wanted<'_>],
+    limits: &KeptLimits,
 ) -> anyhow::Result<(RunDocument, Exit)> {
     for Wanted { step, regions, .. } in wanted {
         verify::check_together(&invocation.rig, step, regions)?;
@@ -71,6 +76,7 @@ fn measure(
         if *sums_up {
             measured.result.jobs.clear();
         }
+        limits.judge(&mut measured.result);
         invocation.record.screen.keep(&step.label, &measured.result);
         steps.push(measured.result);
         interrupted = measured.interrupted;
@@ -88,7 +94,7 @@ fn measure(
     } else if failed || steps.iter().any(|step| step.errors() > 0 || step.is_empty()) {
         Exit::IoErrors
     } else {
-        Exit::Done
+        kept_limits::exit(&steps)
     };
     let document = RunDocument {
         head: invocation.head(RUN_FORMAT, workload(summary, wanted)),

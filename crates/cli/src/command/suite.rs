@@ -76,6 +76,7 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
     let mut invocation =
         Invocation::on("suite", &common.target, &common.output, false, interrupt, opened)?;
     invocation.unlink = unlink;
+    invocation.trace = common.trace.mode;
     ActiveSuite { suite: suite.as_ref(), site, plan, asked }.run(invocation, earlier)
 }
 
@@ -327,12 +328,12 @@ impl ActiveSuite<'_> {
         let mut before = std::mem::take(&mut invocation.caveats);
         before.retain(|caveat| self.suite.keeps_target_caveat(caveat));
         let mut found = caveats::of_many(before);
-        let Invocation { rig, record, interrupt, .. } = &mut *invocation;
+        let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
         let mut watch = Watch { observer: &mut record.screen, interrupt };
         // Planned again: a file made since then may need block sizes that its disk did not.
         let site = Site::of(rig, self.site.engine);
         let plan = self.suite.plan(&site)?;
-        let ran = suite::run(rig, self.suite, &site, &plan, done, &mut watch)?;
+        let ran = suite::run(rig, self.suite, &site, &plan, done, tracing.as_mut(), &mut watch)?;
         let Ran { steps, conclusion, caveats: own, steps_left, interrupted } = ran;
         found.extend(own);
         invocation.record.tell_nothing(&found);

@@ -2,6 +2,7 @@
 
 use super::invocation::{Invocation, Opened};
 use super::job_file;
+use super::kept_limits::{self, KeptLimits};
 use super::record::Outcome;
 use super::search;
 use crate::args::{FindArgs, RunArgs, TargetArgs, ViaArg};
@@ -36,7 +37,7 @@ pub fn run(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     job_file::nothing_beside(args)?;
-    if args.trace {
+    if args.trace.mode.is_some() {
         let text = "--trace: a job file that fio runs has no window that iogauge could \
                     open and close; hint: use one without --via fio";
         return Err(Usage(text.to_owned()).into());
@@ -48,17 +49,15 @@ pub fn run(
     }
     let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
     via::check_footprint(&jobs)?;
+    let limits = KeptLimits::of(args, jobs.jobs().iter().map(|job| &job.shape))?;
     rig.go_via(fio.clone())?;
     rig.set_command(Command::RunFile);
     let opened = Opened { rig, loads: Vec::new(), facts: Vec::new() };
     let mut invocation =
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     invocation.unlink = unlinked(&jobs);
-    let measured = measure(&mut invocation, &fio, &jobs, &paths).map(|(document, exit)| Outcome {
-        document,
-        instead: None,
-        exit,
-    });
+    let measured = measure(&mut invocation, &fio, &jobs, &paths, &limits)
+        .map(|(document, exit)| Outcome { document, instead: None, exit });
     invocation.end(measured, terminal::run_brief, terminal::run)
 }
 
@@ -67,6 +66,7 @@ fn measure(
     fio: &FioBinary,
     jobs: &FioJobs,
     paths: &[PathBuf],
+    limits: &KeptLimits,
 ) -> anyhow::Result<(RunDocument, Exit)> {
     let summary = summary(jobs);
     invocation.begin(&summary)?;
@@ -83,7 +83,8 @@ fn measure(
     for bad in &bad_logs {
         screen::warning(bad);
     }
-    let steps: Vec<StepResult> = results.iter().map(|result| result.to_step()).collect();
+    let mut steps: Vec<StepResult> = results.iter().map(|result| result.to_step()).collect();
+    steps.iter_mut().for_each(|step| limits.judge(step));
     let mut caveats = std::mem::take(&mut invocation.caveats);
     for step in &steps {
         invocation.record.screen.keep(&step.label, step);
@@ -102,7 +103,7 @@ fn measure(
         (true, _) => Exit::Interrupted,
         (false, 0) if steps.iter().any(StepResult::is_empty) => Exit::IoErrors,
         (false, 0) if !bad_logs.is_empty() => Exit::Fault,
-        (false, 0) => Exit::Done,
+        (false, 0) => kept_limits::exit(&steps),
         (false, _) => Exit::IoErrors,
     };
     let document = RunDocument {
@@ -151,7 +152,7 @@ pub fn find(
     let opened = Opened { rig, loads: vec![load], facts: Vec::new() };
     let mut invocation =
         Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
-    invocation.wants_trace = args.trace;
+    invocation.trace = args.trace.mode;
     invocation.unlink = unlink;
     invocation.words = Some(format!("{} through {} ({})", job.rw, job.engine, job.name));
     search::run_on(invocation, plan)

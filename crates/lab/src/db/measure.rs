@@ -11,9 +11,9 @@ use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::process_pauses;
 use crate::measure::{self, Watch};
-use crate::search::{self, SearchPlan, limit_value};
+use crate::search::{self, SearchPlan};
 use crate::session::Searched;
-use crate::suite::judged;
+use crate::suite::limit_values;
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::pool::DbPool;
 use iogauge_io::machine::{Counters, Logical, Sampler};
@@ -170,9 +170,7 @@ pub fn run(
     let cycles = after.cycles.iter();
     database.cycles = cycles.filter_map(|cycle| database_result::cycle(cycle, begin)).collect();
     database.drain = after.drain;
-    database.limits = judged(&result, |latencies| {
-        limits.iter().map(|limit| limit_value(limit, latencies, &result.series)).collect()
-    });
+    database.limits = limit_values(&result, limits);
     let (physical, updated_bytes) = match &after.physical {
         Some(whole) => (Some(whole), pool.updated_bytes()),
         None => (result.physical.as_ref(), result.write.as_ref().map_or(0, |write| write.bytes)),

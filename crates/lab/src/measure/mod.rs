@@ -387,6 +387,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         workers: workers.collect(),
         physical: None,
         cpu: CpuUse::default(),
+        limits: Vec::new(),
         shifts: shifts(&series),
         series,
         system: Vec::new(),

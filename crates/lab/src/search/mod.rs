@@ -229,6 +229,7 @@ pub fn find(
             shifts,
             measured_seconds,
             system: Vec::new(),
+            trace: None,
         },
         drift,
         pauses,

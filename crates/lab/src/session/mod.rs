@@ -33,7 +33,7 @@ use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, NothingWhy, TargetFact};
 use iogauge_model::load::{Arrivals, EngineKind, Load};
-use iogauge_model::result::{BlockTrace, Environment, FindDocument, Head, Physical, VerifyEnd};
+use iogauge_model::result::{Environment, FindDocument, Head, Physical, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Step};
 
 /// Maximum number of threads that wait for arrivals.
@@ -158,16 +158,11 @@ pub struct Searched {
 }
 
 impl Searched {
-    /// The document of the search, with the trace of its answer.
+    /// The document of the search.
     #[must_use]
-    pub fn document(
-        self,
-        head: Head,
-        trace: Option<Box<BlockTrace>>,
-        environment: Environment,
-    ) -> FindDocument {
+    pub fn document(self, head: Head, environment: Environment) -> FindDocument {
         let Self { outcome, physical, began, caveats } = self;
-        FindDocument { head, search: outcome.search, physical, trace, began, caveats, environment }
+        FindDocument { head, search: outcome.search, physical, began, caveats, environment }
     }
 }
 

@@ -41,12 +41,25 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Starts tracing the devices under a target, which takes about a second. If tracing is
-    /// impossible, the reason becomes a caveat of the measurement.
+    /// Starts tracing the devices under a target, which takes about a second.
+    ///
+    /// # Errors
+    /// Tracing is not possible, or the kernel's device tree cannot be read.
+    pub fn start(rig: &Rig, interrupt: &Interrupt) -> Result<Self, LabError> {
+        let mut tracing = Self::if_possible(rig, interrupt)?;
+        match tracing.fault.take() {
+            // An interrupt may have ended the start.
+            Some(fault) if !interrupt.is_set() => Err(LabError::NotTraced { fault }),
+            fault => Ok(Self { fault, ..tracing }),
+        }
+    }
+
+    /// Starts tracing as [`Tracing::start`] does. If tracing is not possible, the reason becomes a caveat of the
+    /// measurement.
     ///
     /// # Errors
     /// The kernel's device tree cannot be read.
-    pub fn start(rig: &Rig, interrupt: &Interrupt) -> Result<Self, LabError> {
+    pub fn if_possible(rig: &Rig, interrupt: &Interrupt) -> Result<Self, LabError> {
         let (tracer, fault) = match Tracer::start(&rig.devices()?, &|| interrupt.is_set()) {
             Ok(tracer) => (Some(tracer), None),
             Err(fault) => (None, Some(fault)),

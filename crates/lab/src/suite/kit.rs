@@ -2,9 +2,12 @@
 
 use super::{Site, SuiteError};
 use crate::measure::estimates::{self, Which};
+use crate::search::limit_value;
 use iogauge_model::limit::Directions;
 pub(crate) use iogauge_model::result::StepTotal as Total;
-use iogauge_model::result::{Cell, DirectionResult, Estimate, StepResult, SuiteStepResult, Table};
+use iogauge_model::result::{
+    Cell, DirectionResult, Estimate, LimitValue, StepResult, SuiteStepResult, Table,
+};
 use iogauge_model::units::{Bytes, Count};
 use iogauge_model::{Histogram, Limit};
 use std::fmt::Display;
@@ -171,6 +174,14 @@ pub(crate) fn short_of_samples(step: &StepResult, limits: &[Limit]) -> Option<Li
 fn latencies(direction: &Option<DirectionResult>) -> Option<&Histogram> {
     let direction = direction.as_ref()?;
     Some(direction.response_histogram.as_ref().unwrap_or(&direction.service_histogram))
+}
+
+/// Returns the statistics that limits bound in a step.
+#[must_use]
+pub fn limit_values(step: &StepResult, limits: &[Limit]) -> Vec<LimitValue> {
+    judged(step, |latencies| {
+        limits.iter().map(|limit| limit_value(limit, latencies, &step.series)).collect()
+    })
 }
 
 /// Calls `judge` with a step's latencies by direction.

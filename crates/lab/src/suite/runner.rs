@@ -9,6 +9,7 @@ use crate::observe::Decision;
 use crate::observe::{Observer, Status};
 use crate::session;
 use crate::session::rig::Rig;
+use crate::session::trace::{Beside, Tracing};
 use iogauge_model::result::{Conclusion, StepPlace, StepResult, SuiteOutcome, SuiteStepResult};
 use iogauge_model::{Caveat, CaveatCode};
 
@@ -28,7 +29,8 @@ pub struct Ran {
 }
 
 /// Runs the steps of a plan that the suite wants, on a prepared target. `done` are the steps of an
-/// earlier run that is being resumed. The observer gets each step as soon as it ends.
+/// earlier run that is being resumed. The observer gets each step as soon as it ends. A tracer traces
+/// each.
 ///
 /// # Errors
 /// A worker cannot be started, or its engine fails.
@@ -38,6 +40,7 @@ pub fn run(
     site: &Site,
     plan: &[SuiteStep],
     done: Vec<SuiteStepResult>,
+    mut tracing: Option<&mut Tracing>,
     watch: &mut Watch<'_>,
 ) -> Result<Ran, LabError> {
     let part = done.iter().map(|step| step.part + 1).max().unwrap_or(0);
@@ -63,7 +66,7 @@ pub fn run(
             .filter(|later| steps.iter().all(|known| known.place.key != later.place.key));
         let after_ns = later.filter_map(|later| later.cost().time_ns).sum();
         watch.observer.suite_step_begins(index, number, &step.place, after_ns);
-        let measured = SuiteStepResult { part, ..one(rig, step, watch)? };
+        let measured = SuiteStepResult { part, ..one(rig, step, tracing.as_deref_mut(), watch)? };
         watch.observer.suite_step(&measured);
         interrupted = measured.interrupted;
         steps.push(measured);
@@ -80,15 +83,24 @@ pub fn run(
 }
 
 /// Runs one step.
-fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepResult, LabError> {
+fn one(
+    rig: &Rig,
+    step: &SuiteStep,
+    mut tracing: Option<&mut Tracing>,
+    watch: &mut Watch<'_>,
+) -> Result<SuiteStepResult, LabError> {
     let started = UtcTime::now().to_string();
     let mut within = Within(&mut *watch.observer);
-    let mut watch = Watch { observer: &mut within, interrupt: watch.interrupt };
+    let mut beside = Beside::new(&mut within, tracing.as_deref_mut());
+    let mut watch = Watch { observer: &mut beside, interrupt: watch.interrupt };
     let asked = step.asked();
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
             let mut measured = session::run_on(rig, asked, &step.regions, &mut watch)?;
             let mut caveats = session::step_caveats(rig, asked, &step.regions, &measured);
+            if let Some(tracing) = tracing {
+                caveats.extend(rig.caveats(tracing.of_step(&mut measured.result)));
+            }
             if step.place.phase == StepPlace::INIT {
                 // Its figures are not reported.
                 let harms = |code| {
@@ -104,9 +116,14 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
             (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
         }
         Work::Search { load, plan } => {
-            let session::Searched { outcome, caveats, .. } =
+            let session::Searched { outcome, mut caveats, .. } =
                 session::find(rig, load, plan, &mut watch)?;
-            let (search, interrupted) = (outcome.search, outcome.interrupted);
+            let (mut search, interrupted) = (outcome.search, outcome.interrupted);
+            if let Some(tracing) = tracing {
+                let facts;
+                (search.trace, facts) = tracing.of_answer(&search.answer);
+                caveats.extend(rig.caveats(facts));
+            }
             (SuiteOutcome::Search(Box::new(search)), caveats, interrupted)
         }
     };

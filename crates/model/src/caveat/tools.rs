@@ -17,6 +17,22 @@ pub enum TraceLack {
     Rights,
 }
 
+impl TraceLack {
+    /// Returns what to do about it.
+    #[must_use]
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::Device => "use a file, directory or block device of a disk of this machine",
+            Self::Requests => "use a device below it if it is made of others",
+            Self::Tracefs => "run mount -t tracefs nodev /sys/kernel/tracing",
+            Self::Bpftrace => "run apt-get install bpftrace, or dnf install bpftrace",
+            Self::Rights => {
+                "run as root outside of containers, where bpftrace -l 'tracepoint:block:*' prints lines"
+            }
+        }
+    }
+}
+
 /// How the requests of a direction differ from its I/Os.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TraceDiffers {
@@ -91,20 +107,7 @@ impl ToolFact {
             Self::NotTraced { why, lack } => Caveat::new(
                 CaveatCode::NotTraced,
                 format!("--trace: {why}; the figures are those of a run without it"),
-                match lack {
-                    TraceLack::Device => {
-                        "use a file, directory or block device of a disk of this machine"
-                    }
-                    TraceLack::Requests => {
-                        "use a device below it if it is made of others, or leave out --trace"
-                    }
-                    TraceLack::Tracefs => "mount -t tracefs nodev /sys/kernel/tracing",
-                    TraceLack::Bpftrace => "apt-get install bpftrace, or dnf install bpftrace",
-                    TraceLack::Rights => {
-                        "run as root outside of containers, where bpftrace -l 'tracepoint:block:*' \
-                         prints lines"
-                    }
-                },
+                lack.hint(),
             ),
             Self::Traced => Caveat::of(
                 CaveatCode::Traced,

@@ -251,6 +251,10 @@ pub struct Search {
     /// Samples of the machine over the whole search; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub system: Vec<SystemPoint>,
+    /// Block layer trace, if requested: of the confirmation, the last window at the queue depth or rate of
+    /// the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Box<BlockTrace>>,
 }
 
 /// The document of `iogauge find`.
@@ -263,10 +267,6 @@ pub struct FindDocument {
     pub search: Search,
     /// I/O of the devices over the whole search.
     pub physical: Option<Physical>,
-    /// Block layer trace, if requested: of the confirmation, the last window at the queue depth or rate of
-    /// the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Box<BlockTrace>>,
     /// Start of the search, RFC 3339 in UTC; missing in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::{
     BlockTrace, CpuUse, DatabaseResult, Estimate, FioResult, LatencyBands, LatencySummary,
-    PerformanceShift, Physical, SystemPoint, VerifyResult,
+    LimitValue, PerformanceShift, Physical, SystemPoint, VerifyResult,
 };
 use crate::histogram::Histogram;
 use schemars::JsonSchema;
@@ -217,6 +217,9 @@ pub struct StepResult {
     pub cpu: CpuUse,
     /// The workload's figures over time.
     pub series: Vec<IntervalPoint>,
+    /// Limits that the step was to keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitValue>,
     /// Performance shifts within the series that are not explained by chance.
     #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
     pub shifts: Vec<PerformanceShift>,

@@ -28,7 +28,7 @@ impl Exhibit {
     #[must_use]
     pub fn traced(&self) -> Vec<Traced<'_>> {
         if let Shown::Find(find) = &self.document {
-            let trace = find.trace.iter();
+            let trace = find.search.trace.iter();
             let name = || format!("answer at queue depth {}", find.search.answer.queue_depth);
             return trace.map(|trace| traced(name(), trace, [None; 3])).collect();
         }

@@ -7,10 +7,9 @@ use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
 use iogauge_model::CaveatCode;
-use iogauge_model::limit::Bound;
 use iogauge_model::result::{
-    BesideDocument, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult, Head, LimitValue,
-    StepResult, StoppedBy,
+    BesideDocument, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult, Head, StepResult,
+    StoppedBy,
 };
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
@@ -37,7 +36,7 @@ pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
 /// Writes what follows the table of operations.
 pub(super) fn write(sheet: &mut Sheet, database: &DatabaseResult) {
     for value in &database.limits {
-        write_limit(sheet, value);
+        parts::limit(sheet, Terms::DATABASE, value);
     }
     if let Some(percent) = database.cache_hit_percent {
         sheet.text(
@@ -49,19 +48,6 @@ pub(super) fn write(sheet: &mut Sheet, database: &DatabaseResult) {
         write_counts(sheet, counted);
     }
     write_cycles(sheet, database);
-}
-
-fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
-    let Some(ns) = value.value_ns else {
-        return sheet.text(Paint::Doubt, &format!("{}: nothing to judge", value.limit));
-    };
-    let holds = ns <= value.limit.bound_ns as f64;
-    let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "broken") };
-    let bound = Bound(value.limit.bound_ns);
-    let statistic = Terms::DATABASE.words.statistic(&value.limit);
-    let text = format!("{statistic} {} ≤ {bound}: {verdict}", Latency(ns));
-    let text = if holds { text } else { text.replace('≤', ">") };
-    sheet.text(paint, &text);
 }
 
 fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
@@ -212,6 +198,15 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
     }
     if document.share_percent.is_some_and(|share| share > 100.0) {
         sheet.text(Paint::Plain, why_above(&document.head));
+    }
+    let kept = document.device.curve.iter().filter(|point| point.met);
+    let most_iops = kept.map(|point| point.iops.mean).fold(0.0, f64::max);
+    if most_iops > 1.05 * document.device.answer.iops.mean {
+        let text = format!(
+            "The device did up to {} I/Os a second in one of its measurements, but did not keep that up.",
+            count(most_iops)
+        );
+        sheet.text(Paint::Doubt, &text);
     }
     let terms = Terms::of(&document.head);
     let device = ("The device:", &document.device, Terms::DEVICE);

@@ -45,7 +45,7 @@ pub fn find(document: &FindDocument, page: Page) -> String {
     if let Some(physical) = &document.physical {
         parts::physical(&mut sheet, None, physical);
     }
-    if let Some(trace) = &document.trace {
+    if let Some(trace) = &document.search.trace {
         block_layer::write(&mut sheet, trace);
     }
     parts::caveats(&mut sheet, "this result", &document.caveats);

@@ -3,9 +3,11 @@
 use super::grid::{Grid, Kind};
 use super::names::count;
 use super::sheet::{Paint, Sheet};
+use super::terms::Terms;
 use iogauge_model::Caveat;
-use iogauge_model::result::{Environment, Head, Physical};
-use iogauge_model::units::Bytes;
+use iogauge_model::limit::Bound;
+use iogauge_model::result::{Environment, Head, LimitValue, Physical};
+use iogauge_model::units::{Bytes, Latency};
 
 /// What the workload requested, for comparison with what the devices did.
 pub(super) struct Logical {
@@ -117,4 +119,18 @@ pub(super) fn environment(sheet: &mut Sheet, environment: &Environment) {
         sheet.gap();
         sheet.text(Paint::Plain, &format!("On {}", parts.join(", ")));
     }
+}
+
+/// Writes whether a limit holds.
+pub(super) fn limit(sheet: &mut Sheet, terms: Terms, value: &LimitValue) {
+    let Some(ns) = value.value_ns else {
+        return sheet.text(Paint::Doubt, &format!("{}: nothing to judge", value.limit));
+    };
+    let holds = ns <= value.limit.bound_ns as f64;
+    let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "broken") };
+    let bound = Bound(value.limit.bound_ns);
+    let statistic = terms.words.statistic(&value.limit);
+    let text = format!("{statistic} {} ≤ {bound}: {verdict}", Latency(ns));
+    let text = if holds { text } else { text.replace('≤', ">") };
+    sheet.text(paint, &text);
 }

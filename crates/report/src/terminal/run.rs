@@ -7,6 +7,7 @@ use super::grid::{Grid, Kind};
 use super::names::{count, latency, percentile, plural, plus_minus};
 use super::parts::{self, Logical};
 use super::sheet::{Paint, Sheet};
+use super::terms::Terms;
 use super::verify;
 use iogauge_model::result::{CpuUse, DirectionResult, LatencySummary, RunDocument, StepResult};
 use iogauge_model::units::{Bandwidth, Latency};
@@ -24,6 +25,10 @@ pub fn run(document: &RunDocument, page: Page) -> String {
     }
     if document.steps.is_empty() {
         sheet.text(Paint::Bad, "Nothing was measured: no step came to its end.");
+    }
+    if document.head.load.database().is_some_and(|load| load.hang_ns == 0) {
+        let text = "Processes begin the next transaction at once (no --hang); those of an application pause.";
+        sheet.text(Paint::Plain, text);
     }
     let ladder = document.head.load.database().and_then(|load| load.ladder.as_ref());
     if let Some(end) = ladder.and_then(|ladder| ladder.ended_by.as_ref()) {
@@ -77,6 +82,9 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         sheet.text(Paint::Plain, &asked);
         let own = [("read", &job.read), ("write", &job.write), ("sync", &job.sync)];
         write_directions(sheet, "IOPS", &own);
+    }
+    for value in &step.limits {
+        parts::limit(sheet, Terms::DEVICE, value);
     }
     if let Some(verified) = &step.verify {
         verify::write(sheet, verified);

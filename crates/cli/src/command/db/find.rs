@@ -57,7 +57,7 @@ fn search(
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let DbSearched { searched, fault, .. } = db::find(target, load, plan, &mut watch)?;
     let environment = session::environment_on(session::real_clock());
-    let document = searched.document(head(record), None, environment);
+    let document = searched.document(head(record), environment);
     record.tell_nothing(&document.caveats);
     let exit = match (exit_of(&document.search.answer, &document.search.curve), &fault) {
         (Exit::Done, Some(fault)) => of_fault(fault),

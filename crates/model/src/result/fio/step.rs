@@ -50,6 +50,7 @@ impl FioResult {
                 ..CpuUse::default()
             },
             series: Vec::new(),
+            limits: Vec::new(),
             shifts: Vec::new(),
             system: Vec::new(),
             verify: None,
