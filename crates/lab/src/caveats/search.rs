@@ -108,6 +108,7 @@ mod tests {
             queue_depth_achieved: 64.0,
             iops: Estimate::exact(1.0),
             latency_ns: LatencySummary { n: 100, ..latency() },
+            latency_shares: Vec::new(),
             limits: Vec::new(),
             service_ns: None,
             met: true,

@@ -7,7 +7,7 @@ use super::prediction::Ticks;
 use super::starvation::WithStarved;
 use super::window_length::is_whole;
 use crate::observe::{Decision, MeasuredPoint, Phase};
-use iogauge_model::result::{CurvePoint, Estimate, LatencySummary, QueueBound};
+use iogauge_model::result::{CurvePoint, Estimate, LatencyShare, LatencySummary, QueueBound};
 
 /// A measured point: of a closed loop by default, of an open one with [`Rate`].
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub(super) struct Point<L = Depth> {
     pub(super) bytes_per_sec: f64,
     /// Latencies that the limits apply to: service times, in an open loop response times.
     pub(super) latency: LatencySummary,
+    /// Shares of the I/Os by the same latencies.
+    pub(super) latency_shares: Vec<LatencyShare>,
     /// The limits' statistics, in order.
     pub(super) judged: Vec<Judged>,
     /// True if every limit is kept and no arrivals are left behind.
@@ -103,6 +105,7 @@ impl<L: Loop> Point<L> {
             queue_depth_achieved: self.queue_depth_achieved,
             iops: self.iops,
             latency_ns: self.latency,
+            latency_shares: self.latency_shares.clone(),
             limits: self.judged.iter().map(Judged::limit_value).collect(),
             service_ns: rate.map(|rate| rate.service),
             met: self.met,

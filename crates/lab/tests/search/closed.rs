@@ -8,7 +8,7 @@ use iogauge_lab::search::{CARE, SearchOutcome, SearchPlan};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Pattern};
-use iogauge_model::result::{Knee, StoppedBy};
+use iogauge_model::result::{CurvePoint, Knee, Search, StoppedBy};
 use iogauge_model::{CaveatCode, Load};
 
 pub fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
@@ -44,6 +44,38 @@ fn exponential_device_matches_analytical_solution() {
         let knee = searched.outcome.search.knee.unwrap();
         close(f64::from(knee.queue_depth), 8.0, 13.0);
     }
+}
+
+/// Checks that each point of a curve has the distribution of its latencies.
+pub fn has_shares(curve: &[CurvePoint]) {
+    for point in curve.iter().filter(|point| point.latency_ns.n > 0) {
+        let shares = &point.latency_shares;
+        let sum: f64 = shares.iter().map(|share| share.percent).sum();
+        assert!((sum - 100.0).abs() < 1e-6 && shares.len() <= 16, "{shares:?}");
+        // The median lies in the first share that takes the sum past a half.
+        let mut sum = 0.0;
+        let half = shares.iter().find(|share| {
+            sum += share.percent;
+            sum >= 50.0
+        });
+        let below_ns = half.unwrap().below_ns.unwrap_or(u64::MAX);
+        assert!(point.latency_ns.p50 <= below_ns, "{} {shares:?}", point.latency_ns.p50);
+    }
+}
+
+#[test]
+fn search_keeps_the_latencies_of_each_point() {
+    let found = find("channels=8,service=100us", &["mean<=10ms"], |_| {}).outcome;
+    assert!(found.search.curve.len() > 5);
+    has_shares(&found.search.curve);
+    let old = serde_json::to_value(&found.search).map(|mut search| {
+        for point in search["curve"].as_array_mut().unwrap() {
+            point.as_object_mut().unwrap().remove("latency_shares");
+        }
+        search
+    });
+    let old: Search = serde_json::from_value(old.unwrap()).unwrap();
+    assert!(old.curve.iter().all(|point| point.latency_shares.is_empty()));
 }
 
 #[test]

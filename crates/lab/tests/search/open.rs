@@ -1,7 +1,7 @@
 //! The search for a rate, compared with Erlang's formulas.
 
 use crate::close;
-use crate::closed::find_of;
+use crate::closed::{find_of, has_shares};
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
@@ -44,6 +44,7 @@ fn rate_disturbed_by_a_pause_is_remeasured() {
         let found = &searched.outcome;
         assert!(found.search.answer.met, "{pause}");
         close(found.search.answer.rate_iops.unwrap(), truth, 4.0);
+        has_shares(&found.search.curve);
         assert!((1..=6).contains(&found.pauses.repeats), "{:?}", found.pauses);
         let max_ns = found.search.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
         assert!(max_ns < 200_000_000, "{max_ns}");

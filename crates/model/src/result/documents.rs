@@ -1,8 +1,8 @@
 //! The documents that commands print and the history stores.
 
 use super::{
-    BlockTrace, Environment, Estimate, Head, IntervalPoint, LatencySummary, PerformanceShift,
-    Physical, StepResult, SystemPoint,
+    BlockTrace, Environment, Estimate, Head, IntervalPoint, LatencyShare, LatencySummary,
+    PerformanceShift, Physical, StepResult, SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
@@ -210,6 +210,9 @@ pub struct CurvePoint {
     pub iops: Estimate,
     /// Latency: service time in a closed loop, response time in an open loop.
     pub latency_ns: LatencySummary,
+    /// Shares of the I/Os by the same latency, ascending, at most 16; missing in results of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_shares: Vec<LatencyShare>,
     /// The values of the limits' statistics, in the order of the limits; missing in results of older
     /// versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,6 +12,7 @@ mod head;
 mod history;
 mod profile;
 mod rounds;
+mod shares;
 mod shift;
 mod step;
 mod suite;
@@ -37,11 +38,12 @@ pub use documents::{
     Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
-pub use fio::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
+pub use fio::{BlockRange, FioDirection, FioLatency, FioResult};
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
 pub use history::{HistoryDocument, HistoryRun};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
+pub use shares::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};
 pub use shift::PerformanceShift;
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, StepTotal, WorkerResult};
 pub use suite::{

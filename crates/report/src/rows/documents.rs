@@ -42,7 +42,7 @@ pub(crate) fn rows_of_step(step: &StepResult, planned: &[Job], system: &str) -> 
 }
 
 /// Returns the rows of a search: one per point of its curve, both directions together; `users` is the queue
-/// depth. A point keeps no histogram, so its latency shares and some percentiles are unknown.
+/// depth. A point keeps no histogram, so some percentiles are unknown, and those of older versions have no shares.
 #[must_use]
 pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
     let load = document.head.load.jobs_of_steps().into_iter().flatten().next().map(|job| job.load);
@@ -135,7 +135,7 @@ fn of_point(system: &str, load: Option<&Load>, point: &CurvePoint) -> Row {
         bytes_per_sec: fixed.map(|size| point.iops.mean * size.min_bytes as f64),
         latency: latency(summary),
         iops: point.iops.mean,
-        shares: None,
+        shares: Some(point.latency_shares.clone()).filter(|shares| !shares.is_empty()),
         shares_are_joint: false,
         percentiles_ns: PERCENTS.map(|percent| of_summary(summary, percent)),
     }

@@ -1,7 +1,7 @@
 //! Shares of I/Os by latency, folded into columns.
 
 use iogauge_model::Histogram;
-use iogauge_model::result::LatencyShare;
+use iogauge_model::result::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};
 
 /// Columns as upper bounds in nanoseconds; the last one has no bound.
 pub(crate) type Bounds<const N: usize> = [Option<u64>; N];
@@ -24,24 +24,7 @@ pub(crate) const WIDE: Bounds<10> = [
 ];
 
 /// Columns of the R and CSV tables: us50 … s2, and s5 for the rest.
-pub(crate) const FINE: Bounds<16> = [
-    Some(50 * US),
-    Some(100 * US),
-    Some(250 * US),
-    Some(500 * US),
-    Some(MS),
-    Some(2 * MS),
-    Some(4 * MS),
-    Some(10 * MS),
-    Some(20 * MS),
-    Some(50 * MS),
-    Some(100 * MS),
-    Some(250 * MS),
-    Some(500 * MS),
-    Some(1000 * MS),
-    Some(2000 * MS),
-    None,
-];
+pub(crate) const FINE: Bounds<16> = LATENCY_SHARE_BOUNDS_NS;
 
 /// Percentage in a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -81,22 +64,9 @@ pub(super) fn fold<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) 
     folded
 }
 
-/// Returns the shares of a histogram between the bounds of [`FINE`], as exact as the histogram's buckets;
-/// `None` if the histogram is empty.
+/// Returns the shares of a histogram between the bounds of [`FINE`]; `None` if the histogram is empty.
 pub(super) fn of_histogram(histogram: &Histogram) -> Option<Vec<LatencyShare>> {
-    if histogram.count() == 0 {
-        return None;
-    }
-    let mut below = 0;
-    let shares = FINE.iter().map(|bound| {
-        let counted =
-            bound.map_or(histogram.count(), |bound| histogram.count_at_or_below(bound - 1));
-        let here = counted - below;
-        below = counted;
-        let percent = here as f64 / histogram.count() as f64 * 100.0;
-        LatencyShare { below_ns: *bound, percent }
-    });
-    Some(shares.filter(|share| share.percent > 0.0).collect())
+    Some(LatencyShare::all_of(histogram)).filter(|shares| !shares.is_empty())
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use iogauge_model::result::{
     Answer, BlockTrace, CpuUse, CurvePoint, DOCTOR_FORMAT, DatabaseTarget, DeviceCounters,
     DeviceFacts, DirectionResult, DoctorDocument, DoctorPart, EngineFacts, Environment, Estimate,
     ExtentFacts, FIND_FORMAT, FileSystemFacts, FindDocument, Head, IoBound, IoLimit, IoTime, Knee,
-    LatencySummary, MachineFacts, PartForm, Physical, RUN_FORMAT, RealTarget, RequestSize,
-    RunDocument, Search, StepResult, StoppedBy, TargetFacts, TracedDevice, TracedRequests,
+    LatencyShare, LatencySummary, MachineFacts, PartForm, Physical, RUN_FORMAT, RealTarget,
+    RequestSize, RunDocument, Search, StepResult, StoppedBy, TargetFacts, TracedDevice,
+    TracedRequests,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 
@@ -72,6 +73,15 @@ pub fn latency(mean_ns: f64) -> LatencySummary {
         n: 812_040,
         percentiles_ci95: None,
     }
+}
+
+/// Returns the shares of such latencies.
+pub fn shares(mean_ns: f64) -> Vec<LatencyShare> {
+    let mut histogram = Histogram::new();
+    for (factor, ios) in [(0.4, 30), (0.92, 45), (1.4, 20), (2.2, 4), (12.5, 1)] {
+        histogram.record_n((mean_ns * factor) as u64, ios);
+    }
+    LatencyShare::all_of(&histogram)
 }
 
 pub fn nothing() -> LatencySummary {
@@ -213,6 +223,7 @@ pub fn point(queue_depth: u32, iops: f64, met: bool) -> CurvePoint {
         queue_depth_achieved: f64::from(queue_depth) * 0.997,
         iops: estimate(iops, iops / 260.0),
         latency_ns: latency(f64::from(queue_depth) / iops * 1e9),
+        latency_shares: shares(f64::from(queue_depth) / iops * 1e9),
         limits: Vec::new(),
         service_ns: None,
         met,

@@ -16,7 +16,7 @@ use crate::search::window_length::{
     LONGEST_NS, SHORTEST_NS, TICK_NS, WindowLength, next_look_ns, seconds,
 };
 use crate::stats::mser5;
-use iogauge_model::result::IntervalPoint;
+use iogauge_model::result::{IntervalPoint, LatencyShare};
 
 /// The budget divided by this is the maximum length of a window, except in a confirmation.
 const LONGEST_SHARE: u64 = 16;
@@ -297,6 +297,7 @@ impl Bench<'_, '_> {
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
             latency: judge::agreeing(estimates::latency_summary(&service, &mean), &judged),
+            latency_shares: LatencyShare::all_of(&service),
             met: judged_met,
             judged,
             cpu_percent,

@@ -20,7 +20,7 @@ use crate::stats::NORMAL_95;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_model::limit::Directions;
-use iogauge_model::result::{Answer, Estimate, IntervalPoint};
+use iogauge_model::result::{Answer, Estimate, IntervalPoint, LatencyShare};
 use iogauge_model::{Histogram, Limit};
 
 /// The budget divided by this is the maximum length of a window, except in a confirmation.
@@ -329,6 +329,7 @@ impl Bench<'_, '_> {
             iops: estimates::iops(&seen.services, Which::All, seen.total.iops()),
             bytes_per_sec: seen.total.bytes_per_sec(),
             latency: judge::agreeing(summary(&seen.responses, &response), &judged),
+            latency_shares: LatencyShare::all_of(&response),
             met: judged.iter().all(Judged::is_met) && !falls_short,
             judged,
             cpu_percent,

@@ -5,6 +5,7 @@
 
 use crate::histogram::{Histogram, bucket_of};
 use crate::load::EngineKind;
+use crate::result::LatencyShare;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,15 +140,6 @@ pub struct FioLatency {
     /// buckets are fio's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bins: Vec<(u64, u64)>,
-}
-
-/// The share of I/Os that completed in less than `below_ns`, but not in less than fio's next smaller bound.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct LatencyShare {
-    /// Upper bound, exclusive; `None` for 2 s and more.
-    pub below_ns: Option<u64>,
-    /// Share in percent, above 0.
-    pub percent: f64,
 }
 
 impl FioResult {
