@@ -2,10 +2,13 @@
 
 mod course;
 mod rounds;
+mod settings;
 mod total;
 mod traced;
 
 pub use course::Timeline;
+pub use settings::Settings;
+pub(crate) use settings::{differing, run_names, run_titles, split, split_by};
 pub use total::{Access, Total};
 pub use traced::{Traced, TracedDirection};
 
@@ -67,6 +70,8 @@ pub struct Sample {
     pub queue_depth: u32,
     /// Requested I/Os per second; `None` in a closed loop.
     pub rate_iops: Option<f64>,
+    /// The settings without those that are an axis of pictures.
+    pub settings: Settings,
     /// The terms for what was measured.
     pub(crate) terms: Terms,
 }
@@ -241,15 +246,19 @@ impl Exhibit {
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let (place, terms) = (self.place(), self.terms());
-        let sample = |row: Row, queue_depth, rate_iops| {
+        let run_wide = self.run_wide();
+        let sample = |row: Row, queue_depth, rate_iops, settings: &Settings| {
             // A picture of one direction must not include the other.
             let row = if row.shares_are_joint { Row { shares: None, ..row } } else { row };
             let row = if terms.is_database() { self.of_database(row) } else { row };
-            Sample { place: place.clone(), row, queue_depth, rate_iops, terms }
+            let (place, settings) = (place.clone(), settings.clone());
+            Sample { place, row, queue_depth, rate_iops, settings, terms }
         };
         let of_step = |step: &StepResult, jobs: &[Job]| {
             let rows = rows_of_step(step, jobs, &self.system).into_iter();
-            rows.map(|row| sample(row, step.queue_depth, step.rate_iops)).collect::<Vec<_>>()
+            let settings = Self::step_settings(&run_wide, Some(step), jobs);
+            rows.map(|row| sample(row, step.queue_depth, step.rate_iops, &settings))
+                .collect::<Vec<_>>()
         };
         match &self.document {
             Shown::Run(run) => planned(run).flat_map(|(step, jobs)| of_step(step, &jobs)).collect(),
@@ -257,14 +266,17 @@ impl Exhibit {
                 let steps = suite.measured();
                 steps.flat_map(|(asked, step)| of_step(step, &asked.asked.jobs)).collect()
             }
-            Shown::Find(find) => rows_of_find(find, &self.system)
-                .into_iter()
-                .zip(&find.search.curve)
+            Shown::Find(find) => {
+                let jobs = find.head.load.jobs_of_steps().into_iter().next().unwrap_or_default();
+                let settings = Self::step_settings(&run_wide, None, &jobs);
+                let rows = rows_of_find(find, &self.system).into_iter().zip(&find.search.curve);
                 // A search has a queue depth, no matter which processes provide it.
-                .map(|(row, point)| {
-                    sample(Row { users: None, ..row }, point.queue_depth, point.rate_iops)
-                })
-                .collect(),
+                let of_point = |(row, point): (Row, &CurvePoint)| {
+                    let row = Row { users: None, ..row };
+                    sample(row, point.queue_depth, point.rate_iops, &settings)
+                };
+                rows.map(of_point).collect()
+            }
             // Rounds of one workload do not form a curve over queue depths, and the two sides of a
             // comparison have no rows.
             Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),

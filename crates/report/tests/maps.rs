@@ -29,7 +29,7 @@ fn of_suite(document: SuiteDocument) -> Exhibit {
 }
 
 fn drawn(panel: &str, exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    (PANELS.iter().find(|known| known.name == panel).unwrap().draw)(exhibits, width)
+    PANELS.iter().find(|known| known.name == panel).unwrap().draw(exhibits, width)
 }
 
 /// Returns the texts of a picture.

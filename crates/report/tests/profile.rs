@@ -104,7 +104,7 @@ fn exhibit(document: Shown) -> Exhibit {
 
 fn drawn(exhibit: &Exhibit, width: f64) -> Vec<(&'static str, Figure)> {
     let of_panel = |panel: &'static iogauge_report::panel::Panel| {
-        let figures = (panel.draw)(std::slice::from_ref(exhibit), width);
+        let figures = panel.draw(std::slice::from_ref(exhibit), width);
         figures.into_iter().map(|figure| (panel.name, figure))
     };
     PANELS.iter().flat_map(of_panel).collect()

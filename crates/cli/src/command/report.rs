@@ -135,10 +135,12 @@ struct Named {
 /// the file name includes the group's name.
 fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Named>> {
     let mut named = Vec::new();
+    let all: Vec<&[Exhibit]> = groups.iter().map(|group| &*group.exhibits).collect();
     for panel in panels {
         let mut drawn: Vec<(&str, Figure)> = Vec::new();
         for Group { name, exhibits } in groups {
-            drawn.extend((panel.draw)(exhibits, WIDE).into_iter().map(|figure| (&**name, figure)));
+            let figures = panel.draw_beside(exhibits, &all, WIDE).into_iter();
+            drawn.extend(figures.map(|figure| (&**name, figure)));
         }
         for (number, (group, figure)) in (1..).zip(drawn) {
             let group = match groups.len() {

@@ -37,7 +37,7 @@ impl Frame {
     /// Space below a plot area for the tick labels and the title of the horizontal axis.
     pub const BELOW: f64 = 36.0;
     /// Space above a plot area for its title.
-    pub const ABOVE: f64 = 22.0;
+    pub const ABOVE: f64 = 25.0;
 
     /// Returns the x coordinates of the left and right edges.
     #[must_use]
@@ -67,7 +67,7 @@ impl Frame {
         }
         let left = self.x - Self::LEFT;
         let title = cut(axis.title, Text::SIZE, self.width + Self::LEFT);
-        let title = Text::new(left, self.y - 8.0, Anchor::Start, Ink::Text, title).bold();
+        let title = Text::new(left, self.y - 11.0, Anchor::Start, Ink::Text, title).bold();
         scene.text(title);
     }
 

@@ -96,8 +96,8 @@ impl Ink {
 
 /// The colours of all roles, as `#rrggbb`.
 ///
-/// The series colours are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened
-/// until their contrast with the surface is at least 3:1 (WCAG 2.2, 1.4.11). The contrast of text is at
+/// The series colours follow those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened
+/// until their contrast with the surface is at least 3:1 (WCAG 2.2, 1.4.11), without two blues. The contrast of text is at
 /// least 4.5:1 (1.4.3), also on map cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
@@ -134,11 +134,11 @@ pub const LIGHT: Theme = Theme {
     shades: ["#eef6ff", "#f3faf0", "#fff5e6"],
     heats: ["#b7d3ea", "#8db8dd", "#619aca", "#3f7ab3", "#285a94", "#14356b"],
     series: [
-        "#0067b1", "#c04f00", "#007f5c", "#a4478f", "#8a6d00", "#2a76aa", "#5b5f66", "#7a3cc4",
+        "#0067b1", "#c04f00", "#00808a", "#b5308f", "#7d6a00", "#6b3a1e", "#5f656d", "#7a3cc4",
     ],
     buckets: [
-        "#08306b", "#08519c", "#2171b5", "#3a8fc4", "#2a9d8f", "#4caf50", "#7cb342", "#b5a800",
-        "#e0a100", "#ef8a17", "#e8601c", "#d7301f", "#b3130f", "#7f0000", "#7a0177", "#49006a",
+        "#1b1464", "#2b50c8", "#2f8fe6", "#35bfd0", "#128f7c", "#3fa34d", "#8ccb4a", "#c9c400",
+        "#f2b705", "#f28c1c", "#e85d1f", "#cc2a20", "#94141a", "#5c0d12", "#9b1d7e", "#4d0a5e",
     ],
     amounts: [
         "#f1f7fe", "#e2effc", "#d0e5fa", "#bcd9f7", "#a5ccf3", "#8dbeef", "#74afea", "#5c9fe3",
@@ -161,11 +161,11 @@ pub const DARK: Theme = Theme {
     shades: ["#16222f", "#17251c", "#2b2316"],
     heats: ["#22405e", "#2d5f8c", "#3f82b8", "#62a5d6", "#98c9ea", "#e0f1fb"],
     series: [
-        "#58a6ff", "#f0883e", "#3fc9a0", "#e18bd0", "#d9bf4a", "#8cc8f0", "#a9b1bb", "#b995f5",
+        "#58a6ff", "#f0883e", "#2fc9d0", "#f28fd8", "#d9bf4a", "#c9a284", "#a9b1bb", "#b08cff",
     ],
     buckets: [
-        "#9ecae1", "#6baed6", "#4292c6", "#3a8fc4", "#2fb3a3", "#5cc463", "#8fcf4a", "#d0c52a",
-        "#f0b429", "#f59b2e", "#f47b3c", "#ef5b4a", "#e23b3b", "#c2274f", "#b63aa8", "#8e5bd0",
+        "#b9c6ff", "#7f9cff", "#3f7df0", "#3fc3e6", "#2fa38f", "#58c26a", "#a3dc58", "#d8d33a",
+        "#f3bb2c", "#f28f2a", "#e86a2c", "#f24d4d", "#c4303a", "#96263c", "#d45fc0", "#9a63e0",
     ],
     amounts: [
         "#18222e", "#1a2a3c", "#1b324b", "#1c3a5a", "#1c426a", "#1b4b7b", "#1a538c", "#185c9e",
@@ -252,6 +252,44 @@ mod tests {
                 let behind = over(theme.color(bar), Ink::BAR, theme.surface);
                 let ratio = contrast(theme.text, &behind);
                 assert!(ratio >= 4.5, "{} {bar:?}: {ratio:.2}", theme.name);
+            }
+        }
+    }
+
+    /// Returns the distance of two colours as seen (Ottosson, A perceptual color space for image processing,
+    /// 2020); black and white are 1 apart.
+    fn distance(a: &str, b: &str) -> f64 {
+        let lab = |color: &str| {
+            let part = |at: usize| {
+                let value = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
+                if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            };
+            let [red, green, blue] = [part(1), part(3), part(5)];
+            let cone = |r: f64, g: f64, b: f64| (r * red + g * green + b * blue).cbrt();
+            let l = cone(0.412_221_47, 0.536_332_54, 0.051_445_99);
+            let m = cone(0.211_903_5, 0.680_699_55, 0.107_396_96);
+            let s = cone(0.088_302_46, 0.281_718_84, 0.629_978_7);
+            [
+                0.210_454_26 * l + 0.793_617_79 * m - 0.004_072_05 * s,
+                1.977_998_5 * l - 2.428_592_2 * m + 0.450_593_71 * s,
+                0.025_904_04 * l + 0.782_771_77 * m - 0.808_675_77 * s,
+            ]
+        };
+        lab(a).iter().zip(lab(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn colors_of_one_legend_are_distinguishable() {
+        assert!((distance("#000000", "#ffffff") - 1.0).abs() < 1e-3);
+        let lines = (0..Ink::SERIES).map(Ink::Series).chain([Ink::Limit, Ink::Good]);
+        let legends = [lines.collect::<Vec<_>>(), (0..Ink::BUCKETS).map(Ink::Bucket).collect()];
+        for (theme, inks) in [LIGHT, DARK].iter().flat_map(|t| legends.iter().map(move |l| (t, l)))
+        {
+            for (number, ink) in inks.iter().enumerate() {
+                for other in &inks[..number] {
+                    let far = distance(theme.color(*ink), theme.color(*other));
+                    assert!(far >= 0.065, "{} {ink:?} {other:?}: {far:.3}", theme.name);
+                }
             }
         }
     }

@@ -4,6 +4,8 @@ use super::{Anchor, Frame, Scene, Text, width_of};
 
 /// Width of bold text relative to regular text.
 const BOLD: f64 = 1.08;
+/// Minimum space between labels side by side.
+const GAP: f64 = 2.0;
 /// Heights of letters above and below the base line, relative to the text size.
 const ABOVE: f64 = 0.8;
 const BELOW: f64 = 0.25;
@@ -24,7 +26,25 @@ impl Labels {
 
     /// Keeps labels away from a dot.
     pub fn avoid(&mut self, x: f64, y: f64, radius: f64) {
-        self.taken.push([x - radius, y - radius, x + radius, y + radius]);
+        self.avoid_rect([x - radius, y - radius, 2.0 * radius, 2.0 * radius]);
+    }
+
+    /// Keeps labels away from a rectangle, given by its left and upper edge, its width and its height.
+    pub fn avoid_rect(&mut self, [x, y, width, height]: [f64; 4]) {
+        self.taken.push([x, y, x + width, y + height]);
+    }
+
+    /// Keeps labels away from a line through these points.
+    pub fn avoid_line(&mut self, points: &[(f64, f64)]) {
+        const STEP: f64 = 4.0;
+        for ends in points.windows(2) {
+            let [(from_x, from_y), (to_x, to_y)] = [ends[0], ends[1]];
+            let steps = ((to_x - from_x).hypot(to_y - from_y) / STEP).ceil().clamp(1.0, 1e4) as u32;
+            for step in 0..=steps {
+                let share = f64::from(step) / f64::from(steps);
+                self.avoid(from_x + (to_x - from_x) * share, from_y + (to_y - from_y) * share, 1.5);
+            }
+        }
     }
 
     /// Draws the first of these alternatives that lies within the plot and overlaps nothing. Draws nothing
@@ -55,7 +75,7 @@ impl Labels {
             && self
                 .taken
                 .iter()
-                .all(|[l, t, r, b]| *r < left || *l > right || *b < top || *t > bottom)
+                .all(|[l, t, r, b]| *r + GAP < left || *l > right + GAP || *b < top || *t > bottom)
     }
 }
 
@@ -93,9 +113,9 @@ mod tests {
     fn first_non_overlapping_label_variant_is_drawn() {
         let (mut labels, mut scene) = (Labels::new(FRAME), Scene::new(300.0, 120.0));
         labels.put_if_free(&mut scene, &[text(100.0, 50.0, Anchor::Start)]);
-        let forms = [text(110.0, 55.0, Anchor::Start), text(98.0, 50.0, Anchor::End)];
+        let forms = [text(110.0, 55.0, Anchor::Start), text(96.0, 50.0, Anchor::End)];
         labels.put_if_free(&mut scene, &forms);
-        assert_eq!(drawn(&scene), [(100.0, 50.0), (98.0, 50.0)]);
+        assert_eq!(drawn(&scene), [(100.0, 50.0), (96.0, 50.0)]);
         labels.put_if_free(&mut scene, &forms);
         assert_eq!(drawn(&scene).len(), 2);
         labels.put(&mut scene, &forms);

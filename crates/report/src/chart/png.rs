@@ -49,7 +49,7 @@ pub enum PngError {
 /// # Errors
 /// Fails if the picture is empty or too large.
 pub fn render(scene: &Scene, theme: Theme, title: &str, scale: f64) -> Result<Vec<u8>, PngError> {
-    let (width, height) = (scene.width * scale, (scene.height + svg::HEADING) * scale);
+    let [width, height] = svg::size(scene).map(|side| side * scale);
     let too_large = width * height > MOST_PIXELS;
     let pixmap = Pixmap::new(width.ceil() as u32, height.ceil() as u32).filter(|_| !too_large);
     let mut pixmap = pixmap.ok_or(PngError::Size { width, height })?;

@@ -134,6 +134,8 @@ pub enum Mark {
         y: f64,
         radius: f64,
         fill: Ink,
+        /// From 0 (invisible) to 1 (opaque).
+        opacity: f64,
         /// Tooltip that works without scripts.
         tip: Option<String>,
     },
@@ -146,6 +148,14 @@ pub enum Mark {
     },
     /// A plot area that shows its values.
     Hover(Hover),
+}
+
+impl Mark {
+    /// Returns an opaque dot without a tooltip.
+    #[must_use]
+    pub fn dot(x: f64, y: f64, radius: f64, fill: Ink) -> Self {
+        Self::Dot { x, y, radius, fill, opacity: 1.0, tip: None }
+    }
 }
 
 /// A picture.

@@ -11,8 +11,10 @@ use std::fmt::Write;
 const FONTS: &str = "DejaVu Sans, Verdana, sans-serif";
 
 /// Height of the heading of a stand-alone picture, and of its letters.
-pub(super) const HEADING: f64 = 30.0;
+const HEADING: f64 = 36.0;
 const HEADING_SIZE: f64 = 14.0;
+/// Space around a stand-alone picture, so that no text touches its edge.
+const MARGIN: f64 = 14.0;
 /// Width of bold text relative to regular text.
 const BOLD: f64 = 1.12;
 
@@ -28,12 +30,17 @@ enum Paint<'a> {
     },
 }
 
+/// Returns the width and the height of a stand-alone picture.
+pub(super) fn size(scene: &Scene) -> [f64; 2] {
+    [scene.width + 2.0 * MARGIN, scene.height + HEADING + MARGIN]
+}
+
 /// Returns a stand-alone picture: its title above it, a description for screen readers, colours at each
 /// mark.
 #[must_use]
 pub fn file(scene: &Scene, theme: Theme, title: &str, description: &str) -> String {
     let mut svg = String::with_capacity(1 << 14);
-    let (width, height) = (number(scene.width), number(scene.height + HEADING));
+    let [width, height] = size(scene).map(number);
     svg.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Names the program that made the file, so that a later report may replace it.
     svg.push_str("<!-- Generator: iogauge -->\n");
@@ -47,10 +54,10 @@ pub fn file(scene: &Scene, theme: Theme, title: &str, description: &str) -> Stri
     );
     let surface = theme.color(Ink::Surface);
     let _ = writeln!(svg, "<rect width=\"{width}\" height=\"{height}\" fill=\"{surface}\"/>");
-    let heading = cut(title, BOLD * HEADING_SIZE, scene.width - 12.0);
-    let heading = Text::new(6.0, HEADING - 10.0, Anchor::Start, Ink::Text, heading);
+    let heading = cut(title, BOLD * HEADING_SIZE, scene.width);
+    let heading = Text::new(MARGIN, HEADING - 13.0, Anchor::Start, Ink::Text, heading);
     words(&mut svg, &heading.bold().size(HEADING_SIZE), Paint::Theme(&theme));
-    let _ = write!(svg, "<g transform=\"translate(0 {})\">", number(HEADING));
+    let _ = write!(svg, "<g transform=\"translate({} {})\">", number(MARGIN), number(HEADING));
     marks(&mut svg, &scene.marks, Paint::Theme(&theme));
     svg.push_str("</g></svg>\n");
     svg
@@ -92,15 +99,15 @@ fn marks(svg: &mut String, list: &[Mark], paint: Paint<'_>) {
 /// A dot without a tip.
 struct PlainDot {
     place: (f64, f64),
-    /// Radius and ink.
-    look: (f64, Ink),
+    /// Radius, ink and opacity.
+    look: (f64, Ink, f64),
 }
 
 impl PlainDot {
     fn of(mark: &Mark) -> Option<Self> {
         match mark {
-            Mark::Dot { x, y, radius, fill, tip: None } => {
-                Some(Self { place: (*x, *y), look: (*radius, *fill) })
+            Mark::Dot { x, y, radius, fill, opacity, tip: None } => {
+                Some(Self { place: (*x, *y), look: (*radius, *fill, *opacity) })
             }
             _ => None,
         }
@@ -109,12 +116,13 @@ impl PlainDot {
 
 /// Draws dots as the round ends of zero-length lines, which takes a fraction of the bytes of as many
 /// circles.
-fn dotted(svg: &mut String, dots: &[PlainDot], (radius, fill): (f64, Ink)) {
+fn dotted(svg: &mut String, dots: &[PlainDot], (radius, fill, opacity): (f64, Ink, f64)) {
     let path = path::dots(dots.iter().map(|dot| dot.place));
     let (word, width) = (fill.word(), number(radius * 2.0));
     let _ = write!(
         svg,
-        "<path d=\"{path}\" class=\"k-{word}\" stroke-width=\"{width}\" stroke-linecap=\"round\"/>"
+        "<path d=\"{path}\" class=\"k-{word}\" stroke-width=\"{width}\" stroke-linecap=\"round\"{}/>",
+        see_through(opacity)
     );
 }
 
@@ -143,14 +151,15 @@ fn one(svg: &mut String, mark: &Mark, paint: Paint<'_>) {
                 see_through(*opacity)
             );
         }
-        Mark::Dot { x, y, radius, fill, tip } => {
+        Mark::Dot { x, y, radius, fill, opacity, tip } => {
             let _ = write!(
                 svg,
-                "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}",
+                "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}{}",
                 number(*x),
                 number(*y),
                 number(*radius),
-                filled(*fill, paint)
+                filled(*fill, paint),
+                see_through(*opacity)
             );
             end(svg, "circle", tip.as_deref());
         }
@@ -340,7 +349,7 @@ mod tests {
             Stroke::dashed(Ink::Limit, 1.0),
         );
         let tip = Some(text.to_owned());
-        scene.add(Mark::Dot { x: 5.0, y: 5.0, radius: 2.0, fill: Ink::Good, tip });
+        scene.add(Mark::Dot { x: 5.0, y: 5.0, radius: 2.0, fill: Ink::Good, opacity: 0.5, tip });
         let marks = vec![Mark::Area {
             points: vec![(0.0, 0.0), (1.0, 1.0)],
             fill: Ink::Grid,

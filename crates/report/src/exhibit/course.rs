@@ -13,6 +13,10 @@ pub struct Timeline<'a> {
     pub step: usize,
     /// Short description of what was done.
     pub label: &'a str,
+    /// The phase of its suite; empty without one.
+    pub phase: &'a str,
+    /// The round of the phase, if it has rounds.
+    pub round: Option<u32>,
     /// Start time, RFC 3339 in UTC, if it was recorded.
     pub began: Option<&'a str>,
     /// Intervals of the workload, by seconds since the start; empty for a recording of the system.
@@ -34,6 +38,8 @@ impl Exhibit {
             Shown::Find(find) => vec![Timeline {
                 step: 0,
                 label: "search",
+                phase: "",
+                round: None,
                 began: find.began.as_deref(),
                 series: &find.search.series,
                 shifts: &find.search.shifts,
@@ -47,6 +53,8 @@ impl Exhibit {
             Shown::Profile(profile) => vec![Timeline {
                 step: 0,
                 label: profile.note.as_deref().unwrap_or("profile"),
+                phase: "",
+                round: None,
                 began: Some(&profile.began),
                 series: &[],
                 shifts: &[],
@@ -64,6 +72,8 @@ fn of_step(step: usize, result: &StepResult) -> Timeline<'_> {
     Timeline {
         step,
         label: &result.label,
+        phase: "",
+        round: None,
         began: result.began.as_deref(),
         series: &result.series,
         shifts: &result.shifts,
@@ -73,10 +83,18 @@ fn of_step(step: usize, result: &StepResult) -> Timeline<'_> {
 
 fn of_suite_step(step: usize, measured: &SuiteStepResult) -> Timeline<'_> {
     match &measured.result {
-        SuiteOutcome::Step(result) => of_step(step, result),
+        // A key says what the step is for; a label only what it did.
+        SuiteOutcome::Step(result) => Timeline {
+            label: &measured.place.key,
+            phase: &measured.place.phase,
+            round: measured.place.round,
+            ..of_step(step, result)
+        },
         SuiteOutcome::Search(search) => Timeline {
             step,
             label: &measured.place.key,
+            phase: &measured.place.phase,
+            round: measured.place.round,
             began: Some(&measured.started),
             series: &search.series,
             shifts: &search.shifts,

@@ -1,7 +1,7 @@
 //! The result of one workload, reads and writes together: a cell of a map.
 
 use super::rounds::counted;
-use super::{Capacity, Exhibit, Shown};
+use super::{Capacity, Exhibit, Settings, Shown};
 use crate::rows::{of_all, planned};
 use iogauge_model::Limit;
 use iogauge_model::load::Load;
@@ -20,6 +20,8 @@ pub struct Total {
     /// True if the limits hold: those of its search or run, or the default limit if none was given.
     pub within: bool,
     pub limits: Vec<Limit>,
+    /// The settings without those that are an axis of maps.
+    pub settings: Settings,
 }
 
 /// What distinguishes workloads in a map.
@@ -35,6 +37,9 @@ pub struct Access {
     pub queue_depth: u32,
 }
 
+/// The setting that maps have as an axis.
+const MIX: &str = "rwmixread";
+
 /// An access without its queue depth.
 type Kind = (&'static str, u32, u64);
 
@@ -47,7 +52,11 @@ impl Exhibit {
         let mut merged: Vec<(Total, f64)> = Vec::new();
         for total in self.each_total() {
             // Measurements judged by different limits are not the same.
-            let same = |known: &Total| known.access == total.access && known.limits == total.limits;
+            let same = |known: &Total| {
+                known.access == total.access
+                    && known.limits == total.limits
+                    && known.settings == total.settings
+            };
             match merged.iter_mut().find(|(known, _)| same(known)) {
                 Some((known, times)) => {
                     known.append(&total, *times);
@@ -60,9 +69,17 @@ impl Exhibit {
     }
 
     fn each_total(&self) -> Vec<Total> {
-        let points = self.capacities().into_iter().zip(self.searched());
-        let mut totals: Vec<Total> =
-            points.filter_map(|(c, jobs)| of_search(&c, &jobs)).flatten().collect();
+        let run_wide = self.run_wide();
+        let with = |total: Total, step: Option<&StepResult>, jobs: &[Job]| {
+            let settings = Self::step_settings(&run_wide, step, jobs).without(MIX);
+            Total { settings, ..total }
+        };
+        let mut totals: Vec<Total> = Vec::new();
+        for (capacity, jobs) in self.capacities().into_iter().zip(self.searched()) {
+            let points = of_search(&capacity, &jobs).into_iter().flatten();
+            totals.extend(points.map(|total| with(total, None, &jobs)));
+        }
+        let of_step = |step, jobs: &[Job]| Some(with(of_step(step, jobs)?, Some(step), jobs));
         match &self.document {
             Shown::Run(run) => {
                 totals.extend(planned(run).filter_map(|(step, jobs)| of_step(step, &jobs)));
@@ -128,6 +145,7 @@ pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
         mean_ns: total.mean_ns,
         within,
         limits,
+        settings: Settings::default(),
     })
 }
 
@@ -141,6 +159,7 @@ fn of_search(capacity: &Capacity<'_>, jobs: &[Job]) -> Option<Vec<Total>> {
         mean_ns: point.latency_ns.mean,
         within: point.met,
         limits: capacity.limits.to_vec(),
+        settings: Settings::default(),
     };
     Some(closed.map(total).collect())
 }

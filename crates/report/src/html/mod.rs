@@ -3,8 +3,8 @@
 //! switches series on and off.
 
 use crate::chart::{DARK, Ink, LIGHT, Theme, svg};
-use crate::exhibit::{Exhibit, Group, Shown};
-use crate::panel::{self, BESIDE, Figure, NARROW, Panel, WIDE};
+use crate::exhibit::{Exhibit, Group, Shown, run_titles};
+use crate::panel::{self, BESIDE, Figure, MANY, NARROW, Panel, WIDE};
 use crate::terminal::{self, Page};
 use askama::Template;
 use iogauge_model::Caveat;
@@ -27,6 +27,8 @@ struct Report<'a> {
     script: &'a str,
     /// True if groups of runs are shown side by side.
     beside: bool,
+    /// True if there are so many runs that their caveats are folded.
+    folded: bool,
     /// What was thinned to keep the file small.
     thinned: Option<String>,
     runs: Vec<Run>,
@@ -37,10 +39,19 @@ struct Report<'a> {
 struct Run {
     id: String,
     heading: String,
+    /// What the run showed, in sentences.
+    verdict: Vec<String>,
     facts: Vec<(&'static str, String)>,
     doubts: Vec<Caveat>,
     notes: Vec<Caveat>,
     text: String,
+}
+
+impl Run {
+    /// Returns the number of caveats.
+    fn caveats(&self) -> usize {
+        self.doubts.len() + self.notes.len()
+    }
 }
 
 /// The section of a panel.
@@ -67,8 +78,8 @@ struct DrawnFigure {
     narrow: String,
 }
 
-/// If a panel has at least this many figures, they are small and shown side by side.
-const MANY: usize = 9;
+/// With more runs than this, the caveats of each are folded.
+const FEW: usize = 5;
 
 /// Returns the file with these panels. Several groups are shown side by side if there is room. This takes a
 /// few milliseconds per run.
@@ -82,6 +93,9 @@ pub fn page(
     version: &str,
 ) -> Result<String, askama::Error> {
     let drawn: Vec<Drawn> = panels.iter().filter_map(|panel| drawn(panel, groups)).collect();
+    let all: Vec<&Exhibit> = groups.iter().flat_map(|group| &group.exhibits).collect();
+    let runs: Vec<Run> =
+        all.iter().zip(run_titles(&all)).map(|(exhibit, title)| run(exhibit, title)).collect();
     let report = Report {
         title,
         format: FORMAT,
@@ -89,7 +103,8 @@ pub fn page(
         style: style(),
         script: include_str!("report.js"),
         beside: groups.len() > 1,
-        runs: groups.iter().flat_map(|group| &group.exhibits).map(run).collect(),
+        folded: runs.len() > FEW,
+        runs,
         thinned: thinned(groups, &drawn),
         panels: drawn,
     };
@@ -111,12 +126,13 @@ fn thinned(groups: &[Group], drawn: &[Drawn]) -> Option<String> {
 }
 
 fn drawn(panel: &Panel, groups: &[Group]) -> Option<Drawn> {
-    let narrow = groups.iter().map(|group| (panel.draw)(&group.exhibits, NARROW));
+    let all: Vec<&[Exhibit]> = groups.iter().map(|group| &*group.exhibits).collect();
+    let narrow = groups.iter().map(|group| panel.draw_beside(&group.exhibits, &all, NARROW));
     let narrow: Vec<Vec<Figure>> = narrow.collect();
     let small = narrow.iter().any(|figures| figures.len() >= MANY);
     let width = if groups.len() > 1 { BESIDE } else { WIDE };
     let group = |(group, narrow): (&Group, Vec<Figure>)| {
-        let wide = if small { Vec::new() } else { (panel.draw)(&group.exhibits, width) };
+        let wide = if small { Vec::new() } else { panel.draw_beside(&group.exhibits, &all, width) };
         let name = if groups.len() > 1 { group.name.clone() } else { String::new() };
         DrawnGroup { name, figures: figures(wide, narrow) }
     };
@@ -142,7 +158,23 @@ fn figures(wide: Vec<Figure>, narrow: Vec<Figure>) -> Vec<DrawnFigure> {
     narrow.into_iter().map(figure).collect()
 }
 
-fn run(exhibit: &Exhibit) -> Run {
+/// Returns what a run showed, in sentences.
+fn verdict(exhibit: &Exhibit) -> Vec<String> {
+    match &exhibit.document {
+        Shown::Run(run) => vec![terminal::run_brief(run)],
+        Shown::Find(find) => vec![terminal::find_verdict(find)],
+        Shown::Suite(suite) if suite.conclusion.verdict.is_empty() => {
+            vec![terminal::suite_brief(suite)]
+        }
+        Shown::Suite(suite) => suite.conclusion.verdict.clone(),
+        Shown::Crosscheck(check) => vec![terminal::crosscheck_brief(check)],
+        Shown::Beside(beside) => vec![terminal::beside_brief(beside)],
+        Shown::Profile(profile) => vec![terminal::profile_brief(profile)],
+    }
+}
+
+/// `heading` distinguishes the run from the others.
+fn run(exhibit: &Exhibit, heading: String) -> Run {
     let page = Page::plain(COLUMNS);
     let text = match &exhibit.document {
         Shown::Run(run) => terminal::run(run, page),
@@ -164,7 +196,8 @@ fn run(exhibit: &Exhibit) -> Run {
     ];
     Run {
         id: head.run_id.clone(),
-        heading: exhibit.place(),
+        heading,
+        verdict: verdict(exhibit),
         facts: facts.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
         doubts,
         notes,

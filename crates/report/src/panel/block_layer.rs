@@ -1,8 +1,8 @@
 //! Latencies in the block layer: those of the device compared with those of the workload, and how much of
 //! an I/O's time is the device's.
 
-use super::distribution::curves;
-use super::{Figure, Panel};
+use super::distribution::{curves, ends};
+use super::{Drawn, Figure, Panel};
 use crate::chart::{Anchor, Frame, Ink, Mark, Scene, Text, count, latency_ns, percent};
 use crate::exhibit::{Exhibit, Latencies, Traced};
 use iogauge_model::result::IoTime;
@@ -14,14 +14,15 @@ pub const PANEL: Panel = Panel {
     about: "Latencies of the workload's I/Os beside those of the requests that the device completed. The gap \
             between the two lines is the path: system call, file system, waits for room in the queue, and the \
             wake-up at the end. The bars below show the device's share of the mean latency.",
-    draw,
+    figures: draw,
 };
 
 /// Height of a bar, and of a bar with its text above it.
 const BAR: f64 = 14.0;
 const ROW: f64 = 38.0;
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    let Drawn { exhibits, width, .. } = *drawn;
     let of_exhibit = |exhibit: &Exhibit| {
         let place = exhibit.place();
         let figures = exhibit.traced().into_iter();
@@ -35,7 +36,7 @@ fn figure(traced: &Traced<'_>, place: &str, width: f64) -> Option<Figure> {
     if series.is_empty() {
         return None;
     }
-    let mut scene = curves(&series, width);
+    let mut scene = curves(&series, ends(&series), width);
     let shares = shares(traced, &series);
     for (word, ink, io) in &shares {
         bar(&mut scene, word, *ink, io);
@@ -97,7 +98,7 @@ fn share_words(word: &str, io: &IoTime) -> String {
 /// Adds a bar at the bottom.
 fn bar(scene: &mut Scene, word: &str, ink: Ink, io: &IoTime) {
     let top = scene.height;
-    let left = 12.0;
+    let left = 0.0;
     let width = scene.width - left - Frame::RIGHT;
     let words = share_words(word, io);
     scene.text(Text::new(left, top + 12.0, Anchor::Start, Ink::Text, words.clone()));

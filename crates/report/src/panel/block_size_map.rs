@@ -1,7 +1,7 @@
 //! The block-size map: the throughput and latency of each block size.
 
-use super::map::{Map, Side};
-use super::{Figure, Panel};
+use super::map::{self, Ends, Map, Side, placed};
+use super::{Drawn, Figure, Panel};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
     count, latency_ns, legend,
@@ -18,7 +18,7 @@ pub const PANEL: Panel = Panel {
             longer. Green marks the workload that moves the most bytes within the limit: the limit of the \
             search, otherwise a mean of 10 ms. Where workloads have different limits, each is judged by its own \
             and none is green.",
-    draw,
+    figures: draw,
 };
 
 /// A bandwidth of at least this share of the largest counts as equal. The suite `blocksize` uses the same
@@ -32,14 +32,13 @@ const MAP_FILLED: f64 = 0.6;
 /// If there are more mixes than this, only pure reads and pure writes have pictures.
 const MOST_MIXES: usize = 3;
 
-/// What distinguishes pictures: place, order of the offsets, share of reads.
+/// What distinguishes pictures: place with the settings that differ, order of the offsets, share of reads.
 type Key = (String, &'static str, u32);
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
     let mut kinds: BTreeMap<Key, BTreeMap<(u64, u64), Total>> = BTreeMap::new();
-    for exhibit in exhibits {
-        let place = exhibit.place();
-        for total in exhibit.totals() {
+    for (place, totals) in placed(drawn.exhibits) {
+        for total in totals {
             let access = &total.access;
             let key = (place.clone(), access.order, access.read_percent);
             let cell = (u64::from(access.queue_depth), access.block_bytes);
@@ -51,22 +50,30 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     };
     // The map of mixes shows everything between pure reads and pure writes at once.
     let own = |key: &Key| matches!(key.2, 0 | 100) || mixes(key) <= MOST_MIXES;
+    let all: Vec<Total> = drawn.all().flat_map(Exhibit::totals).collect();
+    let ends = |(_, order, read_percent): &Key| {
+        map::ends(all.iter().filter(|total| {
+            total.access.order == *order && total.access.read_percent == *read_percent
+        }))
+    };
     kinds
         .iter()
         .filter(|(key, _)| own(key))
-        .filter_map(|(key, cells)| figure(key, cells, width))
+        .filter_map(|(key, cells)| figure(key, cells, ends(key), drawn.width))
         .collect()
 }
 
 fn figure(
     (place, order, read_percent): &Key,
     cells: &BTreeMap<(u64, u64), Total>,
+    ends: Ends,
     width: f64,
 ) -> Option<Figure> {
     let map = Map {
         columns: Side::queue_depths(cells.keys().map(|(queue_depth, _)| *queue_depth).collect()),
         rows: Side::sizes(cells.keys().map(|(_, bytes)| *bytes).collect()),
         cells: cells.iter().map(|(cell, total)| (*cell, total)).collect(),
+        ends,
     };
     let title = format!("{}, {place}", kind(order, *read_percent));
     if map.rows.values.len() < 2 {
@@ -125,6 +132,7 @@ struct Plot {
     log: bool,
 }
 
+/// The plots, in the order of a map's figures.
 const PLOTS: [Plot; 3] = [
     Plot { title: "I/Os per second", label: count, of: |total| total.iops, log: false },
     Plot { title: "bandwidth", label: bytes_per_sec, of: |total| total.bytes_per_sec, log: false },
@@ -155,8 +163,8 @@ fn scene(map: &Map<'_>, lines: &[Line<'_>], width: f64) -> Scene {
         x.at(number.unwrap_or_default() as f64)
     };
     saturation(&mut scene, lines, &at, [frame(0).y, bottom]);
-    for (number, plot) in PLOTS.iter().enumerate() {
-        one(&mut scene, plot, lines, map.best(), frame(number), &at);
+    for (number, (plot, ends)) in PLOTS.iter().zip(map.ends).enumerate() {
+        one(&mut scene, plot, lines, map.best(), ends, frame(number), &at);
     }
     let label =
         |number: f64| sizes.get(number as usize).map_or_else(String::new, |(_, word)| word.clone());
@@ -197,13 +205,11 @@ fn one(
     plot: &Plot,
     lines: &[Line<'_>],
     best: Option<&Total>,
+    [least, most]: [f64; 2],
     frame: Frame,
     at: &dyn Fn(&Total) -> f64,
 ) {
-    let values = || lines.iter().flat_map(|line| &line.points).map(|total| (plot.of)(total));
-    let most = values().fold(0.0, f64::max);
     let y = if plot.log {
-        let least = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
         Scale::log(least, most, frame.ys())
     } else {
         Scale::from_zero(most, frame.ys())
@@ -219,7 +225,7 @@ fn one(
             points: points.iter().copied().map(Some).collect(),
             stroke: Stroke::solid(ink, 1.8),
         }];
-        let dot = |(x, y)| Mark::Dot { x, y, radius: 2.4, fill: ink, tip: None };
+        let dot = |(x, y)| Mark::dot(x, y, 2.4, ink);
         marks.extend(points.into_iter().map(dot));
         scene.add(Mark::Series { name: name(line), marks });
     }
@@ -227,7 +233,7 @@ fn one(
         |best: &&Total| lines.iter().any(|line| line.queue_depth == best.access.queue_depth);
     if let Some(best) = best.filter(drawn) {
         let (x, y) = (at(best), y.at((plot.of)(best)));
-        scene.add(Mark::Dot { x, y, radius: 4.5, fill: Ink::Good, tip: None });
+        scene.add(Mark::dot(x, y, 4.5, Ink::Good));
         let text = (plot.label)((plot.of)(best));
         // Next to the dot, on the side with more space.
         let left = x > frame.x + frame.width / 2.0;

@@ -1,30 +1,28 @@
 //! The capacity curve: latency against IOPS, with the limit and the answer.
 
+mod plane;
 mod together;
 
-use super::{Figure, Panel};
+use super::{Drawn, Figure, Panel};
 use crate::chart::{
-    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Labels, Mark, Scale, Scene, Stroke, Text, count,
-    latency_ns, legend, wrapped,
+    Anchor, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Text, count, latency_ns, legend,
+    wrapped,
 };
-use crate::exhibit::{Capacity, Exhibit};
+use crate::exhibit::{Capacity, Exhibit, run_names, run_titles};
 use crate::terminal::stop_reason;
 use iogauge_model::Limit;
-use iogauge_model::result::{CurvePoint, LatencySummary};
+use plane::{Ends, Figured, Plane, bounds};
 
 pub const PANEL: Panel = Panel {
     name: "capacity-curve",
     title: "Capacity",
     about: "Latency against I/Os per second (for a database: operations per second), from one I/O outstanding on \
             the left to the largest queue depth tried. The dashed line is the limit. The answer is the highest \
-            rate within the limit; the bar is its 95 % confidence interval. The knee is the smallest queue depth \
-            that gives 95 % of the answer: a larger one adds latency and almost no I/Os. The reason why the \
-            search stopped is below the curve.",
-    draw,
+            rate within the limit; the bar is its 95 % confidence interval. Faint dots have more load than the \
+            answer. The ring is the knee, the smallest measured queue depth that gives 95 % of the answer: a \
+            larger one adds latency and almost no I/Os. The reason why the search stopped is below the curve.",
+    figures: draw,
 };
-
-/// Selects a figure of a point.
-type Figured = fn(&LatencySummary) -> f64;
 
 /// Lines of the curve.
 const LINES: [(&str, Figured); 4] = [
@@ -34,95 +32,101 @@ const LINES: [(&str, Figured); 4] = [
     ("p99.9", |l| l.p999 as f64),
 ];
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    let capacities = exhibits.iter().flat_map(|exhibit| {
-        exhibit.capacities().into_iter().map(move |capacity| (exhibit, capacity))
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    let runs: Vec<&Exhibit> = drawn.exhibits.iter().collect();
+    let own = of_runs(&runs);
+    let all = of_runs(&drawn.all().collect::<Vec<_>>());
+    let alone = own.iter().map(|named| {
+        let same =
+            |other: &&Named<'_>| std::ptr::eq(other.exhibit, named.exhibit) || drawn.share_scales();
+        let alike = |other: &&Named<'_>| {
+            other.capacity.label == named.capacity.label
+                && other.capacity.terms == named.capacity.terms
+        };
+        let ends = Ends::of(
+            all.iter().filter(same).filter(alike).map(|other| &other.capacity),
+            &LINES.map(|l| l.1),
+        );
+        Figure {
+            title: named.with_label(&named.title),
+            description: description(&named.capacity),
+            scene: scene(&named.capacity, ends, drawn.width),
+        }
     });
-    let drawn: Vec<(&Exhibit, Capacity<'_>)> =
-        capacities.filter(|(_, capacity)| !capacity.curve.is_empty()).collect();
-    let alone = drawn.iter().map(|(exhibit, capacity)| Figure {
-        title: title(exhibit, capacity),
-        description: description(capacity),
-        scene: scene(capacity, width),
+    together(&own, drawn.width).into_iter().chain(alone).collect()
+}
+
+/// A capacity, with what distinguishes its run from others and the title of the run.
+struct Named<'a> {
+    exhibit: &'a Exhibit,
+    name: String,
+    title: String,
+    capacity: Capacity<'a>,
+}
+
+impl Named<'_> {
+    /// Returns a title or name of the run, after what was searched for.
+    fn with_label(&self, of_run: &str) -> String {
+        let parts = [self.capacity.label, of_run].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Returns the capacities of runs that have a curve.
+fn of_runs<'a>(exhibits: &[&'a Exhibit]) -> Vec<Named<'a>> {
+    let of_run = |exhibit: &&'a Exhibit| {
+        let capacities = exhibit.capacities().into_iter();
+        let drawn: Vec<_> = capacities.filter(|capacity| !capacity.curve.is_empty()).collect();
+        (*exhibit, drawn)
+    };
+    let runs: Vec<_> = exhibits.iter().map(of_run).filter(|(_, drawn)| !drawn.is_empty()).collect();
+    let drawn: Vec<&Exhibit> = runs.iter().map(|(exhibit, _)| *exhibit).collect();
+    let names = match &drawn[..] {
+        [_] => vec![String::new()],
+        several => run_names(several),
+    };
+    let named = runs.into_iter().zip(names).zip(run_titles(&drawn));
+    let named = named.flat_map(|(((exhibit, drawn), name), title)| {
+        drawn.into_iter().map(move |capacity| {
+            let (name, title) = (name.clone(), title.clone());
+            Named { exhibit, name, title, capacity }
+        })
     });
-    together(&drawn, width).into_iter().chain(alone).collect()
+    named.collect()
 }
 
 /// Draws the curves in one picture, if there are several and not too many.
-fn together(drawn: &[(&Exhibit, Capacity<'_>)], width: f64) -> Option<Figure> {
-    let (_, first) = drawn.first()?;
-    let alike = drawn.iter().all(|(_, capacity)| capacity.terms == first.terms);
-    let named = drawn.iter().map(|(exhibit, capacity)| {
-        let name = format!("{}, run {}", title(exhibit, capacity), exhibit.head().run_id);
-        (name, capacity.clone())
-    });
-    let holds = alike && (2..=together::MOST).contains(&drawn.len());
+fn together(own: &[Named<'_>], width: f64) -> Option<Figure> {
+    let first = own.first()?;
+    let alike = own.iter().all(|named| named.capacity.terms == first.capacity.terms);
+    let named = own.iter().map(|own| (own.with_label(&own.name), own.capacity.clone()));
+    let holds = alike && (2..=together::MOST).contains(&own.len());
     holds.then(|| together::figure(&named.collect::<Vec<_>>(), width))
 }
 
-fn title(exhibit: &Exhibit, capacity: &Capacity<'_>) -> String {
-    let place = exhibit.place();
-    if capacity.label.is_empty() { place } else { format!("{}, {place}", capacity.label) }
-}
-
-fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
-    let height = if width < 600.0 { 300.0 } else { 380.0 };
-    let mut scene = Scene::new(width, height);
-    let frame = Frame {
-        x: Frame::LEFT,
-        y: Frame::ABOVE,
-        width: width - Frame::LEFT - Frame::RIGHT,
-        height: height - Frame::ABOVE - Frame::BELOW - 34.0,
-    };
-    let curve = &*capacity.curve;
-    let bounds = capacity.limits.iter().map(|limit| limit.bound_ns as f64);
-    let values = || curve.iter().flat_map(|point| LINES.map(|(_, of)| of(&point.latency_ns)));
-    let positive = || values().chain(bounds.clone()).filter(|value| *value > 0.0);
-    let y = Scale::log(
-        positive().fold(f64::INFINITY, f64::min),
-        positive().fold(0.0, f64::max),
-        frame.ys(),
-    );
-    let most =
-        curve.iter().map(|point| point.iops.mean.max(point.iops.ci95[1])).fold(0.0, f64::max);
-    let x = Scale::from_zero(most, frame.xs());
-    let ticks = if width < 600.0 { 4 } else { 8 };
-    frame.vertical(&mut scene, &Axis { scale: y, title: "latency", label: &latency_ns, ticks: 8 });
-    frame.horizontal(
-        &mut scene,
-        &Axis { scale: x, title: capacity.terms.rates, label: &count, ticks },
-    );
-    for bound in bounds {
-        let place = y.at(bound);
-        let line = [(frame.x, place), (frame.x + frame.width, place)];
-        scene.line(line, Stroke::dashed(Ink::Limit, 1.5));
-    }
+fn scene(capacity: &Capacity<'_>, ends: Ends, width: f64) -> Scene {
+    let height = if width < 600.0 { 208.0 } else { 288.0 };
+    let mut scene = Scene::new(width, 0.0);
+    let titles = ["latency", capacity.terms.rates];
+    let mut plane = Plane::new(&mut scene, height, ends, titles);
     for (number, (name, of)) in (0..).zip(LINES) {
-        let place = |point: &CurvePoint| (x.at(point.iops.mean), y.at(of(&point.latency_ns)));
-        let ink = Ink::Series(number);
-        let mut marks = vec![Mark::Line {
-            points: curve.iter().map(|point| Some(place(point))).collect(),
-            stroke: Stroke::solid(ink, if number == 0 { 2.2 } else { 1.4 }),
-        }];
-        marks.extend(curve.iter().map(|point| {
-            let (x, y) = place(point);
-            Mark::Dot { x, y, radius: 2.2, fill: ink, tip: None }
-        }));
+        let wide = if number == 0 { 2.2 } else { 1.4 };
+        let marks = plane.curve(capacity, of, Ink::Series(number), wide);
         scene.add(Mark::Series { name: name.to_owned(), marks });
     }
-    let mut labels = Labels::new(frame);
-    for point in curve {
-        labels.avoid(x.at(point.iops.mean), y.at(point.latency_ns.mean), 2.0);
-    }
-    limits(&mut scene, &mut labels, capacity, frame, y);
-    knee(&mut scene, &mut labels, capacity, frame, x);
-    answer(&mut scene, &mut labels, capacity, frame, x, y);
-    queue_depths(&mut scene, &mut labels, capacity, x, y);
-    scene.add(Mark::Hover(hover(capacity, frame, x)));
+    plane.limits(&mut scene, &bounds(capacity, Ink::Limit));
+    let most = format!("{} {}", count(capacity.answer.iops.mean), capacity.terms.rate);
+    plane.answer(&mut scene, capacity, Ink::Good, &most);
+    let place = capacity.knee.map(|knee| capacity.terms.words.at(knee.queue_depth));
+    let knee = place.map(|place| format!("knee {place}")).unwrap_or_default();
+    plane.knee(&mut scene, capacity, Ink::Muted, &knee);
+    plane.queue_depths(&mut scene, capacity, Ink::Muted);
+    let frame = plane.frame;
+    scene.add(Mark::Hover(hover(capacity, frame, plane.x)));
     let names = (0..).zip(LINES).map(|(number, (name, _))| (Ink::Series(number), name));
     let more = [(Ink::Limit, "limit"), (Ink::Good, "answer and its 95 % interval")];
     let entries: Vec<(Ink, &str)> = names.chain(more).collect();
-    let place = height - 32.0;
+    let place = frame.y + height + Frame::BELOW + 4.0;
     scene.height = place + legend(&mut scene, [frame.x, place, frame.width], &entries) + 4.0;
     ending(&mut scene, capacity, frame);
     scene
@@ -150,113 +154,6 @@ fn why(capacity: &Capacity<'_>) -> String {
 fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
     let own = limit.statistic();
     limit.to_string().replacen(&own, &capacity.terms.words.statistic(limit), 1)
-}
-
-/// Labels the limits on the left, above or below their lines. Limits with the same bound share a label.
-fn limits(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
-    let mut named: Vec<(u64, Vec<String>)> = Vec::new();
-    for limit in &*capacity.limits {
-        let words = bound(capacity, limit);
-        match named.iter_mut().find(|(bound_ns, _)| *bound_ns == limit.bound_ns) {
-            Some((_, names)) => names.push(words),
-            None => named.push((limit.bound_ns, vec![words])),
-        }
-    }
-    for (bound_ns, names) in named {
-        let place = y.at(bound_ns as f64);
-        let words = super::listed(&names);
-        let at = |y| Text::new(frame.x + 4.0, y, Anchor::Start, Ink::Limit, &*words).bold();
-        labels.put(scene, &[at(place - 4.0), at(place + 13.0)]);
-    }
-}
-
-/// Labels queue depths along the curve of means if there is space, beginning with the last one and the
-/// answer's.
-fn queue_depths(
-    scene: &mut Scene,
-    labels: &mut Labels,
-    capacity: &Capacity<'_>,
-    x: Scale,
-    y: Scale,
-) {
-    let closed = capacity.curve.iter().filter(|point| point.rate_iops.is_none());
-    let mut points: Vec<&CurvePoint> = closed.collect();
-    let last = points.last().map(|point| point.queue_depth);
-    points.sort_by_key(|point| {
-        (
-            Some(point.queue_depth) != last,
-            point.queue_depth != capacity.answer.queue_depth,
-            point.queue_depth,
-        )
-    });
-    for point in points {
-        let word = if capacity.terms.is_database() {
-            point.queue_depth.to_string()
-        } else {
-            format!("QD{}", point.queue_depth)
-        };
-        let (at_x, at_y) = (x.at(point.iops.mean), y.at(point.latency_ns.mean));
-        let form = |right: f64, down: f64, anchor| {
-            Text::new(at_x + right, at_y + down, anchor, Ink::Muted, &*word).size(9.0)
-        };
-        let forms = [
-            form(-3.0, 14.0, Anchor::Start),
-            form(5.0, 6.0, Anchor::Start),
-            form(3.0, 14.0, Anchor::End),
-            form(4.0, -4.0, Anchor::Start),
-        ];
-        labels.put_if_free(scene, &forms);
-    }
-}
-
-/// Draws the knee as a vertical line.
-fn knee(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, x: Scale) {
-    let Some(knee) = capacity.knee.filter(|knee| knee.queue_depth < capacity.answer.queue_depth)
-    else {
-        return;
-    };
-    let (place, bottom) = (x.at(knee.iops), frame.y + frame.height);
-    scene.line([(place, frame.y), (place, bottom)], Stroke::dashed(Ink::Muted, 1.0));
-    let words = format!("knee {}", capacity.terms.words.at(knee.queue_depth));
-    let form = |right: f64, anchor| {
-        Text::new(place + right, bottom - 6.0, anchor, Ink::Muted, &*words).size(9.5)
-    };
-    labels.put(scene, &[form(-4.0, Anchor::End), form(4.0, Anchor::Start)]);
-}
-
-/// Draws the answer with its interval.
-fn answer(
-    scene: &mut Scene,
-    labels: &mut Labels,
-    capacity: &Capacity<'_>,
-    frame: Frame,
-    x: Scale,
-    y: Scale,
-) {
-    let answer = capacity.answer;
-    if !answer.met {
-        return;
-    }
-    let (at, high) = (x.at(answer.iops.mean), y.at(answer.latency_ns.mean));
-    // An answer from few windows can have an interval that is wider than the plot.
-    let [left, right] = frame.xs();
-    let [low_end, high_end] = answer.iops.ci95.map(|end| x.at(end).clamp(left, right));
-    scene.line([(at, high), (at, frame.y + frame.height)], Stroke::solid(Ink::Good, 1.0));
-    scene.line([(low_end, high), (high_end, high)], Stroke::solid(Ink::Good, 3.0));
-    let tip = Some(format!("{} {}", count(answer.iops.mean), capacity.terms.rates));
-    scene.add(Mark::Dot { x: at, y: high, radius: 5.0, fill: Ink::Good, tip });
-    labels.avoid(at, high, 5.0);
-    let words = format!("{} {}", count(answer.iops.mean), capacity.terms.rate);
-    let form = |right: f64, down: f64, anchor| {
-        Text::new(at + right, high + down, anchor, Ink::Good, &*words).bold().size(13.0)
-    };
-    let forms = [
-        form(-8.0, -8.0, Anchor::End),
-        form(8.0, 18.0, Anchor::Start),
-        form(-8.0, 20.0, Anchor::End),
-        form(8.0, -8.0, Anchor::Start),
-    ];
-    labels.put(scene, &forms);
 }
 
 fn hover(capacity: &Capacity<'_>, frame: Frame, x: Scale) -> Hover {
@@ -292,7 +189,8 @@ fn description(capacity: &Capacity<'_>) -> String {
     } else {
         format!("{limits} does not hold even at the least load.")
     };
-    let knee = capacity.knee.map(|knee| {
+    // Older versions defined the knee otherwise and stored no share.
+    let knee = capacity.knee.filter(|knee| knee.share.is_some()).map(|knee| {
         let most = count(knee.iops);
         let share = knee.share.map(|share| format!(", {:.0} % of that", share.mean * 100.0));
         let (place, share) = (terms.words.at(knee.queue_depth), share.unwrap_or_default());

@@ -2,7 +2,7 @@
 
 mod named;
 
-use super::{Figure, Panel};
+use super::{Drawn, Figure, Panel};
 use crate::chart::{
     Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, count, latency_ns, legend,
 };
@@ -16,7 +16,7 @@ pub const PANEL: Panel = Panel {
     about: "On the left: the share of I/Os (for a database: operations) that took at most this long. On the \
             right: the tail. Each mark of the lower axis leaves a tenth of the I/Os of the mark before. A line \
             that rises there has slow I/Os that the mean hides.",
-    draw,
+    figures: draw,
 };
 
 /// Maximum number of series in one picture. More cannot be distinguished.
@@ -24,10 +24,12 @@ const MOST: usize = Ink::SERIES as usize;
 /// Number of points of a line.
 const PLACES: usize = 160;
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    let Named { series, latest, left_out } = named(exhibits);
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    let Named { series, latest, left_out } = named(drawn.exhibits);
+    let beside: Vec<Latencies<'_>> = drawn.all().flat_map(Exhibit::latencies).collect();
+    let ends = ends(&beside);
     let mut figures: Vec<Figure> =
-        series.chunks(MOST).map(|series| figure(series, width)).collect();
+        series.chunks(MOST).map(|series| figure(series, ends, drawn.width)).collect();
     let Some(latest) = latest else { return figures };
     let runs = if latest == 1 { "latest run".to_owned() } else { format!("{latest} latest runs") };
     for figure in &mut figures {
@@ -40,7 +42,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     figures
 }
 
-fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
+fn figure(series: &[Latencies<'_>], ends: Ends, width: f64) -> Figure {
     let names: Vec<String> = series.iter().map(|latencies| latencies.name.clone()).collect();
     let title = match names.len() {
         0..=2 => super::listed(&names),
@@ -61,11 +63,27 @@ fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
         )
     });
     let description = words.collect::<Vec<_>>().join(" ");
-    Figure { title, description, scene: curves(series, width) }
+    Figure { title, description, scene: curves(series, ends, width) }
+}
+
+/// The ends of the axes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    latency_ns: [f64; 2],
+    /// Nines of the tail.
+    nines: f64,
+}
+
+/// Returns ends of the axes that include these latencies.
+pub(super) fn ends(all: &[Latencies<'_>]) -> Ends {
+    let least = all.iter().map(|s| s.histogram.min_ns().max(1)).min().unwrap_or(1) as f64;
+    let most = all.iter().map(|s| s.histogram.max_ns()).max().unwrap_or(1) as f64;
+    let longest = all.iter().map(|s| s.histogram.count()).max().unwrap_or(1) as f64;
+    Ends { latency_ns: [least, most], nines: longest.max(10.0).log10() }
 }
 
 /// Draws the cumulative share by latency, the tail by nines, and the names of at most [`MOST`] series.
-pub(super) fn curves(series: &[Latencies<'_>], width: f64) -> Scene {
+pub(super) fn curves(series: &[Latencies<'_>], ends: Ends, width: f64) -> Scene {
     let narrow = width < 600.0;
     let plot_width = if narrow { width } else { width / 2.0 };
     let plot_height = 200.0;
@@ -78,10 +96,8 @@ pub(super) fn curves(series: &[Latencies<'_>], width: f64) -> Scene {
         width: plot_width - Frame::LEFT - Frame::RIGHT,
         height: plot_height,
     };
-    let least = series.iter().map(|s| s.histogram.min_ns().max(1)).min().unwrap_or(1) as f64;
-    let most = series.iter().map(|s| s.histogram.max_ns()).max().unwrap_or(1) as f64;
-    shares(&mut scene, series, frame(0), [least, most]);
-    tail(&mut scene, series, frame(1), [least, most]);
+    shares(&mut scene, series, frame(0), ends.latency_ns);
+    tail(&mut scene, series, frame(1), ends);
     let inks = (0..).map(Ink::Series);
     let entries: Vec<(Ink, &str)> = inks.zip(series.iter().map(|s| s.name.as_str())).collect();
     let place = [Frame::LEFT, bottom, width - Frame::LEFT - Frame::RIGHT];
@@ -125,9 +141,8 @@ fn share(latencies: &Latencies<'_>, ns: f64) -> f64 {
 }
 
 /// Draws percentiles by nines: each unit of the axis leaves a tenth of the I/Os.
-fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]: [f64; 2]) {
-    let longest = series.iter().map(|s| s.histogram.count()).max().unwrap_or(1) as f64;
-    let nines = longest.max(10.0).log10();
+fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, ends: Ends) {
+    let Ends { latency_ns: [least, most], nines } = ends;
     let x = Scale::linear([0.0, nines], frame.xs());
     let y = Scale::log(least, most, frame.ys());
     let axis = Axis { scale: y, title: "latency", label: &latency_ns, ticks: 6 };

@@ -1,18 +1,21 @@
 //! A report card: grades for the latencies that matter to a database, and for how they scale.
 
-use super::{Figure, Panel};
+mod ruler;
+
+use super::{Drawn, Figure, Panel};
 use crate::chart::{Anchor, Ink, Mark, Scene, Text, latency_ns, wrapped};
-use crate::exhibit::{Exhibit, Sample};
+use crate::exhibit::{Exhibit, Sample, differing, split_by};
 use std::collections::BTreeMap;
 
 pub const PANEL: Panel = Panel {
     name: "grades",
     title: "Report card",
     about: "Marks from A+ to D for latency at the first number of users, and for the growth of latency to the \
-            second: growth of latency divided by growth of users; 0 means no growth. Marks are given for the \
-            mean and for the 95th and 99th percentiles. Writes have marks if each waited for the medium, or if \
-            the results do not show whether it did; the picture says which.",
-    draw,
+            second: growth of latency divided by growth of users; 0 means no growth, 1 as much as the users. \
+            Marks are given for the mean and for the 95th and 99th percentiles. The histogram shows the latencies \
+            at the first number of users, above a ruler with the bounds of the marks. Writes have marks if each \
+            waited for the medium, or if the results do not show whether it did; the picture says which.",
+    figures: draw,
 };
 
 /// Grades, best first; one more than there are bounds.
@@ -99,6 +102,8 @@ struct Row {
     subject: &'static Subject,
     latency: [Option<Graded>; 3],
     scaling: [Option<Graded>; 3],
+    /// The graded sample at the first number of users.
+    first: Option<Sample>,
     /// True if it is unknown whether the graded writes waited for the medium.
     is_untold: bool,
     /// For each number of users, true if there are no grades because the writes did not wait.
@@ -118,32 +123,51 @@ impl Row {
     }
 }
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
     let mut places: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
-    for sample in exhibits.iter().flat_map(Exhibit::samples) {
+    for sample in drawn.exhibits.iter().flat_map(Exhibit::samples) {
         places.entry(sample.place.clone()).or_default().push(sample);
     }
-    let figure = |(place, samples): (String, Vec<Sample>)| {
-        let rows: Vec<Row> = SUBJECTS.iter().filter_map(|subject| row(subject, &samples)).collect();
-        (!rows.is_empty()).then(|| Figure {
-            title: place,
-            description: description(&rows),
-            scene: scene(&rows, width),
-        })
-    };
-    places.into_iter().filter_map(figure).collect()
+    let mut figures = Vec::new();
+    for (place, samples) in places {
+        // Subjects differ in settings by design, such as `sync`. One card has each subject under one setting.
+        let mut names: Vec<String> = Vec::new();
+        for subject in &SUBJECTS {
+            let own = samples.iter().filter(|sample| subject.is_in(sample));
+            let own = differing(own.map(|sample| &sample.settings).collect::<Vec<_>>().into_iter());
+            names.extend(own.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        }
+        // Whether writes waited is part of a card, which leaves those out that did not.
+        names.retain(|name| name != "sync");
+        for (words, samples) in split_by(samples, &names, |sample| &sample.settings) {
+            let rows: Vec<Row> =
+                SUBJECTS.iter().filter_map(|subject| row(subject, &samples)).collect();
+            let parts = [&*place, &*words].into_iter().filter(|part| !part.is_empty());
+            let title = parts.collect::<Vec<_>>().join(", ");
+            let (description, scene) = (description(&rows), scene(&rows, drawn.width));
+            figures.extend((!rows.is_empty()).then_some(Figure { title, description, scene }));
+        }
+    }
+    figures
+}
+
+impl Subject {
+    /// Returns true if the sample is of this subject, for any number of users.
+    fn is_in(&self, sample: &Sample) -> bool {
+        let size = sample.row.size.is_some_and(|size| {
+            size.min_bytes == self.size_bytes && size.max_bytes == self.size_bytes
+        });
+        sample.row.test == self.test && size
+    }
 }
 
 /// Returns the grades of a subject if it was measured.
 fn row(subject: &'static Subject, samples: &[Sample]) -> Option<Row> {
     let of_users = |users: u32| {
         let measured = || {
-            samples.iter().rev().filter(move |sample| {
-                let size = sample.row.size.is_some_and(|size| {
-                    size.min_bytes == subject.size_bytes && size.max_bytes == subject.size_bytes
-                });
-                sample.row.test == subject.test && size && sample.row.users == Some(users)
-            })
+            let own =
+                move |sample: &&Sample| subject.is_in(sample) && sample.row.users == Some(users);
+            samples.iter().rev().filter(own)
         };
         let refused =
             |sample: &&Sample| subject.is_synchronous && sample.row.is_synchronous == Some(false);
@@ -169,7 +193,7 @@ fn row(subject: &'static Subject, samples: &[Sample]) -> Option<Row> {
         && [first, second].into_iter().flatten().any(untold);
     let refused = [first_refused, second_refused];
     let is_shown = first_refused || latency.iter().any(Option::is_some);
-    is_shown.then_some(Row { subject, latency, scaling, is_untold, refused })
+    is_shown.then(|| Row { subject, latency, scaling, first: first.cloned(), is_untold, refused })
 }
 
 /// Returns the index of a value's grade in [`MARKS`].
@@ -190,48 +214,87 @@ fn ink(mark: usize) -> Ink {
     Ink::Bucket(INKS[mark.min(INKS.len() - 1)])
 }
 
+/// Where the parts of a row lie.
+struct Layout {
+    /// Left edge and width of the marks, and the space above them for the name.
+    marks: [f64; 2],
+    above: f64,
+    /// Left edge and width of the histogram, and its distance from the top of the row.
+    ruler: [f64; 2],
+    ruler_top: f64,
+    row: f64,
+}
+
+impl Layout {
+    const MARK: f64 = 46.0;
+
+    fn of(width: f64) -> Self {
+        if width < 600.0 {
+            let (marks, ruler) = ([0.0, width], [0.0, width]);
+            let (above, ruler_top) = (18.0, 18.0 + Self::MARK + 4.0);
+            return Self { marks, above, ruler, ruler_top, row: ruler_top + ruler::HEIGHT + 14.0 };
+        }
+        let (names, marks) = (170.0, 0.4 * width);
+        let left = names + marks + 24.0;
+        let ruler = [left, width - left];
+        Self {
+            marks: [names, marks],
+            above: 14.0,
+            ruler,
+            ruler_top: 0.0,
+            row: ruler::HEIGHT + 14.0,
+        }
+    }
+}
+
 fn scene(rows: &[Row], width: f64) -> Scene {
-    const ROW: f64 = 46.0;
     const HEAD: f64 = 40.0;
+    const APART: f64 = 12.0;
     let narrow = width < 600.0;
-    let names = if narrow { 0.0 } else { 190.0 };
-    let above = if narrow { 18.0 } else { 0.0 };
-    let cell = (width - names - 12.0) / 6.0;
-    let mut scene = Scene::new(width, HEAD + rows.len() as f64 * (ROW + above));
+    let layout = Layout::of(width);
+    let [marks, wide] = layout.marks;
+    let cell = (wide - APART) / 6.0;
+    let mut scene = Scene::new(width, HEAD + rows.len() as f64 * layout.row);
+    let left = |half: usize| marks + half as f64 * (3.0 * cell + APART);
     for (half, title) in ["latency", "scaling"].into_iter().enumerate() {
-        let left = names + half as f64 * (3.0 * cell + 12.0);
-        let text = Text::new(left + 1.5 * cell, 12.0, Anchor::Middle, Ink::Text, title);
-        scene.text(text.bold());
+        let middle = left(half) + 1.5 * cell;
+        scene.text(Text::new(middle, 12.0, Anchor::Middle, Ink::Text, title).bold());
         for (column, (word, _)) in FIGURES.iter().enumerate() {
-            let middle = left + (column as f64 + 0.5) * cell;
+            let middle = left(half) + (column as f64 + 0.5) * cell;
             scene.text(Text::new(middle, 30.0, Anchor::Middle, Ink::Muted, *word));
         }
     }
+    if !narrow {
+        let title = "latencies and bounds";
+        scene.text(Text::new(layout.ruler[0], 12.0, Anchor::Start, Ink::Text, title).bold());
+    }
     for (number, row) in rows.iter().enumerate() {
-        let y = HEAD + number as f64 * (ROW + above);
+        let y = HEAD + number as f64 * layout.row;
         let [first, second] = row.subject.users;
         if narrow {
             let name = format!("{}, {first} to {second} users", row.name());
-            scene.text(Text::new(2.0, y + 12.0, Anchor::Start, Ink::Text, name));
+            scene.text(Text::new(0.0, y + 12.0, Anchor::Start, Ink::Text, name));
         } else {
             let users = format!("{first} to {second} users");
-            scene.text(Text::new(2.0, y + 17.0, Anchor::Start, Ink::Text, row.name()));
-            scene.text(Text::new(2.0, y + 33.0, Anchor::Start, Ink::Muted, users).size(10.0));
+            let y = y + layout.above;
+            scene.text(Text::new(0.0, y + 17.0, Anchor::Start, Ink::Text, row.name()));
+            scene.text(Text::new(0.0, y + 33.0, Anchor::Start, Ink::Muted, users).size(10.0));
         }
         for (half, graded) in [&row.latency, &row.scaling].into_iter().enumerate() {
             for (column, graded) in graded.iter().enumerate() {
-                let left = names + half as f64 * (3.0 * cell + 12.0) + column as f64 * cell;
-                draw_mark(
-                    &mut scene,
-                    [left + 2.0, y + above, cell - 4.0, ROW - 4.0],
-                    graded.as_ref(),
-                );
+                let x = left(half) + column as f64 * cell + 2.0;
+                let place = [x, y + layout.above, cell - 4.0, Layout::MARK - 4.0];
+                draw_mark(&mut scene, place, graded.as_ref());
             }
         }
+        if let Some(first) = &row.first {
+            let [x, width] = layout.ruler;
+            ruler::draw(&mut scene, [x, y + layout.ruler_top, width], row.subject, first);
+        }
     }
-    for line in notes(rows).into_iter().flat_map(|note| wrapped(note, 10.0, width - 4.0)) {
+    for line in notes(rows).into_iter().flat_map(|note| wrapped(note, 10.0, width)) {
         scene.height += 14.0;
-        let text = Text::new(2.0, scene.height - 4.0, Anchor::Start, Ink::Muted, line);
+        let text = Text::new(0.0, scene.height - 4.0, Anchor::Start, Ink::Muted, line);
         scene.text(text.size(10.0));
     }
     scene

@@ -5,7 +5,7 @@ use crate::chart::{
     Anchor, Hover, HoverPoint, Ink, Mark, Scene, Stroke, Text, bytes_per_sec, count, latency_ns,
     legend, short, width_of,
 };
-use crate::exhibit::Total;
+use crate::exhibit::{Exhibit, Settings, Total, differing, split_by};
 use crate::rows::size_word;
 use crate::terminal::listed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,17 @@ pub struct Map<'a> {
     pub rows: Side,
     /// Keys are the value of the column and that of the row.
     pub cells: BTreeMap<(u64, u64), &'a Total>,
+    pub ends: Ends,
+}
+
+/// The smallest and the largest value of each figure of [`SHOWN`], over all pictures that share scales.
+pub type Ends = [[f64; 2]; SHOWN.len()];
+
+/// Returns the ends of scales that include these workloads.
+pub fn ends<'a>(totals: impl Iterator<Item = &'a Total> + Clone) -> Ends {
+    SHOWN.map(|shown| {
+        crate::panel::ends(totals.clone().map(shown.of)).unwrap_or([f64::INFINITY, 0.0])
+    })
 }
 
 /// A figure that has a map of its own.
@@ -122,10 +133,10 @@ impl<'a> Map<'a> {
         let high = ABOVE + ROW * self.rows.values.len() as f64 + 12.0;
         let mut scene = Scene::new(width, high * SHOWN.len().div_ceil(beside) as f64);
         let wide = width / beside as f64;
-        for (number, shown) in SHOWN.iter().enumerate() {
+        for (number, (shown, ends)) in SHOWN.iter().zip(self.ends).enumerate() {
             let x = wide * (number % beside) as f64;
             let y = high * (number / beside) as f64;
-            self.one(&mut scene, shown, [x, y, wide - 10.0]);
+            self.one(&mut scene, shown, ends, [x, y, wide - 10.0]);
         }
         let limits = self.limits().unwrap_or_else(|| OWN_LIMIT.to_owned());
         let [over, best] = ["breaks", "most bytes within"].map(|word| format!("{word} {limits}"));
@@ -136,22 +147,19 @@ impl<'a> Map<'a> {
         if self.best().is_some() {
             entries.push((Ink::Good, &*best));
         }
-        let place = [2.0, scene.height + 2.0, width - 4.0];
+        let place = [0.0, scene.height + 2.0, width];
         scene.height = place[1] + legend(&mut scene, place, &entries) + 6.0;
         scene
     }
 
-    fn one(&self, scene: &mut Scene, shown: &Shown, [x, y, width]: [f64; 3]) {
-        let values = || self.cells.values().map(|total| (shown.of)(total));
-        let least = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
-        let most = values().fold(0.0, f64::max);
-        let (unit, divisor) = (shown.unit)(least);
+    fn one(&self, scene: &mut Scene, shown: &Shown, ends: [f64; 2], [x, y, width]: [f64; 3]) {
+        let (unit, divisor) = (shown.unit)(ends[0]);
         let title = format!("{}{unit}", shown.title);
-        scene.text(Text::new(x + 2.0, y + 12.0, Anchor::Start, Ink::Text, title).bold());
+        scene.text(Text::new(x, y + 12.0, Anchor::Start, Ink::Text, title).bold());
         let column = (width - LEFT) / self.columns.values.len().max(1) as f64;
         let middle = |number: usize| x + LEFT + column * (number as f64 + 0.5);
         let sides = format!("{} down, {} across", self.rows.title, self.columns.title);
-        scene.text(Text::new(x + 2.0, y + 27.0, Anchor::Start, Ink::Muted, sides).size(10.0));
+        scene.text(Text::new(x, y + 27.0, Anchor::Start, Ink::Muted, sides).size(10.0));
         self.columns(scene, column, &|number| (middle(number), y + ABOVE - 5.0));
         for (number, (row, word)) in self.rows.values.iter().enumerate() {
             let top = y + ABOVE + ROW * number as f64;
@@ -162,7 +170,7 @@ impl<'a> Map<'a> {
                 let Some(total) = self.at(*column_value, *row) else { continue };
                 let place = [middle(number) - column / 2.0, top, column, ROW];
                 let value = (shown.of)(total);
-                let level = level(value, [least, most]);
+                let level = level(value, ends);
                 let words = words(value / divisor);
                 self.cell(scene, place, (shown.ink)(level), &words, total);
                 points.push(HoverPoint { x: middle(number), lines: told(total) });
@@ -206,6 +214,34 @@ impl<'a> Map<'a> {
             scene.text(text.size(*size));
         }
     }
+}
+
+/// Returns the workloads of runs by place. Where they differ in settings, each combination of these has a place of its
+/// own, because one map cannot show several.
+pub fn placed(exhibits: &[Exhibit]) -> Vec<(String, Vec<Total>)> {
+    let mut places: BTreeMap<String, Vec<Total>> = BTreeMap::new();
+    for exhibit in exhibits {
+        places.entry(exhibit.place()).or_default().extend(exhibit.totals());
+    }
+    let parts = places.into_iter().flat_map(|(place, totals)| {
+        // Reads and writes may differ in settings by design, such as `sync`.
+        let mut kinds: BTreeMap<(&str, u32), Vec<&Settings>> = BTreeMap::new();
+        for total in &totals {
+            let kind = (total.access.order, total.access.read_percent);
+            kinds.entry(kind).or_default().push(&total.settings);
+        }
+        let mut names: Vec<String> = Vec::new();
+        for kind in kinds.into_values() {
+            let own = differing(kind.into_iter());
+            names.extend(own.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        }
+        let parts = split_by(totals, &names, |total| &total.settings).into_iter();
+        parts.map(move |(words, part)| match words.is_empty() {
+            true => (place.clone(), part),
+            false => (format!("{place}, {words}"), part),
+        })
+    });
+    parts.collect()
 }
 
 /// Returns the level of a value between the ends of a map. Levels are logarithmic because workloads differ

@@ -1,7 +1,7 @@
 //! The mix map: the combined throughput of reads and writes, from pure writes to pure reads.
 
-use super::map::{Map, Side};
-use super::{Figure, Panel, listed};
+use super::map::{self, Ends, Map, Side, placed};
+use super::{Drawn, Figure, Panel, listed};
 use crate::chart::{count, latency_ns};
 use crate::exhibit::{Exhibit, Total};
 use crate::rows::size_word;
@@ -15,23 +15,23 @@ pub const PANEL: Panel = Panel {
             than reads. Where the middle is paler than both ends, reads and writes disturb each other. A red \
             edge marks a broken limit: the limit of the search, otherwise a mean of 10 ms; where workloads have \
             different limits, each has its own.",
-    draw,
+    figures: draw,
 };
 
 /// Minimum number of cells of a map.
 const LEAST_CELLS: usize = 3;
 
-/// What distinguishes pictures: place, order of the offsets, and what the rows have in common.
+/// What distinguishes pictures: place with the settings that differ, order of the offsets, and what the rows have in common.
 type Key = (String, &'static str, u64);
 
 /// Cells by share of reads and row. If a workload was measured repeatedly, the last result counts.
 type Cells = BTreeMap<(u64, u64), Total>;
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    let width = drawn.width;
     let mut by_depth: BTreeMap<Key, Cells> = BTreeMap::new();
-    for exhibit in exhibits {
-        let place = exhibit.place();
-        for total in exhibit.totals() {
+    for (place, totals) in placed(drawn.exhibits) {
+        for total in totals {
             let access = &total.access;
             let key = (place.clone(), access.order, u64::from(access.queue_depth));
             let cell = (u64::from(access.read_percent), access.block_bytes);
@@ -39,13 +39,15 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
         }
     }
     let by_size = by_size(&mut by_depth);
+    let all: Vec<Total> = drawn.all().flat_map(Exhibit::totals).collect();
+    let ends = |order: &str| map::ends(all.iter().filter(|total| total.access.order == order));
     let sizes = by_depth.iter().filter_map(|((place, order, queue_depth), cells)| {
         let title = format!("{order}, {queue_depth} outstanding, {place}");
-        figure(title, cells, Side::sizes, width)
+        figure(title, cells, Side::sizes, ends(order), width)
     });
     let queue_depths = by_size.iter().filter_map(|((place, order, bytes), cells)| {
         let title = format!("{order}, blocks of {}, {place}", size_word(*bytes));
-        figure(title, cells, Side::queue_depths, width)
+        figure(title, cells, Side::queue_depths, ends(order), width)
     });
     sizes.chain(queue_depths).collect()
 }
@@ -72,6 +74,7 @@ fn figure(
     title: String,
     cells: &Cells,
     rows: fn(BTreeSet<u64>) -> Side,
+    ends: Ends,
     width: f64,
 ) -> Option<Figure> {
     let mixes: BTreeSet<u64> = cells.keys().map(|(read_percent, _)| *read_percent).collect();
@@ -86,6 +89,7 @@ fn figure(
         columns: Side { title: "% reads", values: percents },
         rows: rows(in_rows),
         cells: cells.iter().map(|(cell, total)| (*cell, total)).collect(),
+        ends,
     };
     let (description, scene) = (description(&map), map.draw(width));
     Some(Figure { title, description, scene })

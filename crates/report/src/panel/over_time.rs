@@ -1,9 +1,9 @@
 //! Over time: IOPS, a heat map of latency, the queue depth, performance shifts.
 
 use super::heat::Column;
-use super::timeline::{self, Line, Plot, Time};
-use super::{Figure, Panel};
-use crate::chart::{Ink, Scene, count, latency_ns, seconds};
+use super::timeline::{self, Course, Line, Plot, Time};
+use super::{Drawn, Figure, Panel};
+use crate::chart::{Ink, count, latency_ns, seconds};
 use crate::exhibit::Exhibit;
 use crate::terminal::Terms;
 use iogauge_model::result::{IntervalPoint, LatencyBands, PerformanceShift};
@@ -16,7 +16,7 @@ pub const PANEL: Panel = Panel {
             the interval's I/Os took that long. The lines are the mean and the slowest I/O. Two stripes are two \
             kinds of I/O, for example from a cache and from the medium, which one mean hides. A vertical dashed \
             line marks a performance shift beyond chance: exhausted credits, a full cache, a throttle.",
-    draw,
+    figures: draw,
 };
 
 /// The intervals of all steps and searches: the end of each, and its figures.
@@ -30,8 +30,22 @@ struct Drawing {
     terms: Terms,
 }
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    timeline::figures(exhibits, course, |course| (description(course), scene(course, width)))
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    timeline::figures::<Drawing>(drawn)
+}
+
+impl Course for Drawing {
+    fn of(exhibit: &Exhibit, most: usize) -> Option<Self> {
+        course(exhibit, most)
+    }
+
+    fn plots<R>(&self, then: impl FnOnce(&Time, &[Plot<'_>], Vec<(f64, Vec<String>)>) -> R) -> R {
+        plots(self, then)
+    }
+
+    fn description(&self) -> String {
+        description(self)
+    }
 }
 
 fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
@@ -41,7 +55,7 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
     let (mut intervals, mut shifts) = (Intervals::new(), Vec::new());
     for course in courses {
         let Some(last) = course.series.last() else { continue };
-        let begin = time.follow(last.at_seconds);
+        let begin = time.follow(&course, last.at_seconds);
         let own = course.series.iter().map(|point| (begin + point.at_seconds, point.clone()));
         let share = (most * course.series.len()).div_ceil(all);
         intervals.extend(timeline::joined(&own.collect::<Vec<_>>(), share));
@@ -147,7 +161,10 @@ impl Kept {
     }
 }
 
-fn scene(course: &Drawing, width: f64) -> Scene {
+fn plots<R>(
+    course: &Drawing,
+    then: impl FnOnce(&Time, &[Plot<'_>], Vec<(f64, Vec<String>)>) -> R,
+) -> R {
     let Drawing { time, intervals, terms, .. } = course;
     let line = |name: &'static str, ink, of: fn(&IntervalPoint) -> Option<f64>| {
         let values: Vec<_> = intervals.iter().map(|(at, point)| (*at, of(point))).collect();
@@ -180,7 +197,7 @@ fn scene(course: &Drawing, width: f64) -> Scene {
     let doubles = intervals.iter().any(|(_, point)| point.queue_depth_asked.is_some());
     let plot = Plot::linear(terms.outstanding(), &count, 0.0, there(queue_depth));
     plots.push(Plot { log: doubles, ..plot });
-    timeline::draw(time, &plots, intervals.iter().map(|told| said(told, terms)).collect(), width)
+    then(time, &plots, intervals.iter().map(|told| said(told, terms)).collect())
 }
 
 /// Returns the lines that exist.

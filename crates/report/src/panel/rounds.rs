@@ -1,6 +1,7 @@
 //! Rounds: what a suite repeats until its results agree, and the rounds that count.
 
-use super::{Figure, Panel};
+use super::timeline::titles;
+use super::{Drawn, Figure, Panel};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
     count, latency_ns, legend, percent,
@@ -8,6 +9,7 @@ use crate::chart::{
 use crate::exhibit::Exhibit;
 use crate::rows::size_word;
 use iogauge_model::result::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
+use std::collections::BTreeMap;
 
 pub const PANEL: Panel = Panel {
     name: "rounds",
@@ -17,7 +19,7 @@ pub const PANEL: Panel = Panel {
             it, and the red line is the line of best fit. A value is steady if it ranges over no more than 20 % \
             of its mean and the line rises or falls by no more than 10 % of it (SNIA Solid State Storage \
             Performance Test Specification).",
-    draw,
+    figures: draw,
 };
 
 /// Up to this many rounds, each has a dot.
@@ -31,20 +33,35 @@ const RISE_PERCENT: f64 = 10.0;
 const BESIDE: f64 = 290.0;
 const HEIGHT: f64 = 150.0;
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    let figure = |exhibit: &Exhibit| {
-        let rounds = exhibit.rounds()?;
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    let of_run = |exhibit| {
+        let rounds = Exhibit::rounds(exhibit)?;
         let several = rounds.tracked.iter().any(|tracked| tracked.rounds.len() > 1);
-        several.then(|| Figure {
-            title: format!("{}, run {}", exhibit.place(), exhibit.head().run_id),
-            description: description(&rounds),
-            scene: scene(&rounds, width),
-        })
+        several.then_some((exhibit, rounds))
     };
-    exhibits.iter().filter_map(figure).collect()
+    let runs: Vec<(&Exhibit, RoundsFindings)> = drawn.exhibits.iter().filter_map(of_run).collect();
+    let titles = titles(&runs.iter().map(|(exhibit, _)| *exhibit).collect::<Vec<_>>());
+    let mut most: BTreeMap<String, f64> = BTreeMap::new();
+    for tracked in drawn.all().filter_map(Exhibit::rounds).flat_map(|r| r.tracked) {
+        let known = most.entry(name(&tracked)).or_default();
+        *known = values(&tracked).fold(*known, f64::max);
+    }
+    let figure = |((_, rounds), title): (&(&Exhibit, RoundsFindings), String)| Figure {
+        title,
+        description: description(rounds),
+        scene: scene(rounds, &most, drawn.width),
+    };
+    runs.iter().zip(titles).map(figure).collect()
 }
 
-fn scene(rounds: &RoundsFindings, width: f64) -> Scene {
+/// Returns all values that an axis needs.
+fn values(tracked: &TrackedRounds) -> impl Iterator<Item = f64> {
+    let band = tracked.mean.map(|mean| mean * 1.1);
+    tracked.rounds.iter().copied().chain(band).chain(tracked.line.into_iter().flatten())
+}
+
+/// `most` has the largest value of each tracked workload, over all pictures that share scales.
+fn scene(rounds: &RoundsFindings, most: &BTreeMap<String, f64>, width: f64) -> Scene {
     const ABOVE: f64 = 38.0;
     let beside = ((width / BESIDE) as usize).clamp(1, rounds.tracked.len().max(1));
     let high = ABOVE + HEIGHT + Frame::BELOW + 4.0;
@@ -61,7 +78,8 @@ fn scene(rounds: &RoundsFindings, width: f64) -> Scene {
         };
         let title = Text::new(left, top + 12.0, Anchor::Start, Ink::Text, name(tracked));
         scene.text(title.bold());
-        one(&mut scene, tracked, rounds.window, frame);
+        let most = most.get(&name(tracked)).copied().unwrap_or_default();
+        one(&mut scene, tracked, rounds.window, most, frame);
     }
     if rounds.window.is_some() {
         let entries = [
@@ -69,7 +87,7 @@ fn scene(rounds: &RoundsFindings, width: f64) -> Scene {
             (Ink::Good, "mean, 90 % and 110 % of it"),
             (Ink::Limit, "line of best fit"),
         ];
-        let place = [2.0, scene.height + 2.0, width - 4.0];
+        let place = [0.0, scene.height + 2.0, width];
         scene.height = place[1] + legend(&mut scene, place, &entries) + 4.0;
     }
     scene
@@ -80,12 +98,15 @@ fn name(tracked: &TrackedRounds) -> String {
     format!("{} % reads, {}", tracked.read_percent, size_word(tracked.block_bytes))
 }
 
-fn one(scene: &mut Scene, tracked: &TrackedRounds, window: Option<RoundsWindow>, frame: Frame) {
+fn one(
+    scene: &mut Scene,
+    tracked: &TrackedRounds,
+    window: Option<RoundsWindow>,
+    most: f64,
+    frame: Frame,
+) {
     let label = label(tracked.unit);
-    let band = tracked.mean.map(|mean| mean * 1.1);
-    let drawn =
-        tracked.rounds.iter().copied().chain(band).chain(tracked.line.into_iter().flatten());
-    let y = Scale::from_zero(drawn.fold(0.0, f64::max), frame.ys());
+    let y = Scale::from_zero(most, frame.ys());
     let last = tracked.rounds.len().max(2) as f64;
     let x = Scale::linear([0.5, last + 0.5], frame.xs());
     if let Some(window) = window {
@@ -100,7 +121,7 @@ fn one(scene: &mut Scene, tracked: &TrackedRounds, window: Option<RoundsWindow>,
     let ink = Ink::Series(0);
     scene.line(points.iter().copied(), Stroke::solid(ink, 1.6));
     for (x, y) in points.into_iter().filter(|_| tracked.rounds.len() <= DOTS) {
-        scene.add(Mark::Dot { x, y, radius: 2.6, fill: ink, tip: None });
+        scene.add(Mark::dot(x, y, 2.6, ink));
     }
     if let Some(window) = window {
         fitted(scene, tracked, window, x, y);

@@ -1,9 +1,9 @@
 //! The system during the workload, or without one: what the devices did, how busy they were, processors,
 //! memory.
 
-use super::timeline::{self, Line, Plot, Time};
-use super::{Figure, Panel};
-use crate::chart::{Ink, Scene, bytes, bytes_per_sec, count, latency_ns, percent, seconds};
+use super::timeline::{self, Course, Line, Plot, Time};
+use super::{Drawn, Figure, Panel};
+use crate::chart::{Ink, bytes, bytes_per_sec, count, latency_ns, percent, seconds};
 use crate::exhibit::Exhibit;
 use iogauge_model::result::{CpuKinds, DevicePoint, IntervalPoint, SystemPoint};
 
@@ -14,7 +14,7 @@ pub const PANEL: Panel = Panel {
             system or a database adds I/O), how busy the devices were, their queue depth and latency, the \
             processors, and memory: the figures of iostat, vmstat and system profiles on the workload's time \
             axis.",
-    draw,
+    figures: draw,
 };
 
 /// Unit of the memory axis, so that its ticks are round.
@@ -36,8 +36,28 @@ struct Drawing {
     devices: Vec<String>,
 }
 
-fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    timeline::figures(exhibits, course, |course| (description(course), scene(course, width)))
+fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
+    timeline::figures::<Drawing>(drawn)
+}
+
+impl Course for Drawing {
+    fn of(exhibit: &Exhibit, most: usize) -> Option<Self> {
+        course(exhibit, most)
+    }
+
+    fn plots<R>(&self, then: impl FnOnce(&Time, &[Plot<'_>], Vec<(f64, Vec<String>)>) -> R) -> R {
+        let mut plots = vec![moved(self), busy(self)];
+        if !self.devices.is_empty() {
+            plots.extend(outstanding(self));
+        }
+        plots.extend([processors(self), memory(self)]);
+        let told = self.machine.iter().map(|(at, point)| (*at, told(*at, point)));
+        then(&self.time, &plots, told.collect())
+    }
+
+    fn description(&self) -> String {
+        description(self)
+    }
 }
 
 fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
@@ -47,7 +67,7 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
     for course in courses {
         let Some(last) = course.system.last() else { continue };
         let end = course.series.last().map_or(0.0, |point| point.at_seconds);
-        let begin = time.follow(last.at_seconds.max(end));
+        let begin = time.follow(&course, last.at_seconds.max(end));
         let points = joined(course.system, samples.div_ceil(most).max(1));
         machine.extend(points.map(|point| (begin + point.at_seconds, point)));
         load.extend(course.series.iter().map(|point| (begin + point.at_seconds, point.clone())));
@@ -114,16 +134,6 @@ impl Drawing {
         let drawn = self.devices.iter().zip(DEVICE_INKS);
         drawn.map(|(name, ink)| Line::solid(name, ink, values(name))).collect()
     }
-}
-
-fn scene(course: &Drawing, width: f64) -> Scene {
-    let mut plots = vec![moved(course), busy(course)];
-    if !course.devices.is_empty() {
-        plots.extend(outstanding(course));
-    }
-    plots.extend([processors(course), memory(course)]);
-    let told = course.machine.iter().map(|(at, point)| (*at, told(*at, point)));
-    timeline::draw(&course.time, &plots, told.collect(), width)
 }
 
 fn moved(course: &Drawing) -> Plot<'_> {

@@ -1,13 +1,15 @@
 //! Plots below each other over one time axis, on which steps follow one another.
 
 use super::heat::{self, Column};
-use super::{CROWD, Figure};
+use super::{CROWD, Drawn, Figure};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, legend, times,
     width_of,
 };
-use crate::exhibit::Exhibit;
+use crate::exhibit::{Exhibit, Timeline, run_titles};
+use crate::terminal::load_words;
 use iogauge_model::result::IntervalPoint;
+use std::collections::BTreeMap;
 use std::slice;
 
 /// Returns the maximum number of points of a line if this many runs are drawn; if there are more points,
@@ -17,20 +19,63 @@ pub fn most(runs: usize) -> usize {
     (of_all / runs.max(1)).clamp(24, 300)
 }
 
-/// Returns a figure for each run that has something to draw. `course` prepares a run's data, given the
-/// maximum number of points of a line; `drawn` returns its description and its picture.
-pub fn figures<C>(
-    exhibits: &[Exhibit],
-    course: impl Fn(&Exhibit, usize) -> Option<C>,
-    drawn: impl Fn(&C) -> (String, Scene),
-) -> Vec<Figure> {
-    let most = most(exhibits.len());
-    let figure = |exhibit: &Exhibit| {
-        let (description, scene) = drawn(&course(exhibit, most)?);
-        let title = format!("{}, run {}", exhibit.place(), exhibit.head().run_id);
-        Some(Figure { title, description, scene })
+/// A run over time: what is drawn of it.
+pub trait Course: Sized {
+    /// Prepares a run, given the maximum number of points of a line; `None` if there is nothing to draw.
+    fn of(exhibit: &Exhibit, most: usize) -> Option<Self>;
+    /// Passes on the time axis, the plots, and the hover texts of moments.
+    fn plots<R>(&self, then: impl FnOnce(&Time, &[Plot<'_>], Vec<(f64, Vec<String>)>) -> R) -> R;
+    /// Describes the run in sentences.
+    fn description(&self) -> String;
+}
+
+/// The smallest and the largest value of each kind of plot, by title, and by what pictures that share scales have in
+/// common.
+type Ends = BTreeMap<(String, String), [f64; 2]>;
+
+/// Returns a figure for each run that has something to draw.
+pub fn figures<C: Course>(drawn: &Drawn<'_>) -> Vec<Figure> {
+    let most = most(drawn.exhibits.len());
+    let alike = |exhibit: &Exhibit| match drawn.share_scales() {
+        true => load_words(&exhibit.head().load),
+        false => exhibit.head().run_id.clone(),
     };
-    exhibits.iter().filter_map(figure).collect()
+    let mut ends = Ends::new();
+    for exhibit in drawn.all() {
+        let Some(course) = C::of(exhibit, most) else { continue };
+        course.plots(|_, plots, _| {
+            for plot in plots {
+                let key = (alike(exhibit), plot.title.to_owned());
+                let own = crate::panel::ends(plot.values());
+                let known = ends.get(&key).copied();
+                let both = own.into_iter().chain(known).flatten();
+                if let Some(both) = crate::panel::ends(both) {
+                    ends.insert(key, both);
+                }
+            }
+        });
+    }
+    let runs: Vec<(&Exhibit, C)> = drawn
+        .exhibits
+        .iter()
+        .filter_map(|exhibit| Some((exhibit, C::of(exhibit, most)?)))
+        .collect();
+    let titles = titles(&runs.iter().map(|(exhibit, _)| *exhibit).collect::<Vec<_>>());
+    let figure = |((exhibit, course), title): ((&Exhibit, C), String)| {
+        let of_plot = |plot: &Plot<'_>| ends.get(&(alike(exhibit), plot.title.to_owned())).copied();
+        let scene =
+            course.plots(|time, plots, told| draw(time, plots, told, &of_plot, drawn.width));
+        Figure { title, description: course.description(), scene }
+    };
+    runs.into_iter().zip(titles).map(figure).collect()
+}
+
+/// Returns a title for each run: its place, and what distinguishes it from the others; alone, its id.
+pub fn titles(exhibits: &[&Exhibit]) -> Vec<String> {
+    match exhibits {
+        [one] => vec![format!("{}, run {}", one.place(), one.head().run_id)],
+        several => run_titles(several),
+    }
 }
 
 /// Maximum number of moments with hover texts.
@@ -71,6 +116,13 @@ pub struct Plot<'a> {
 }
 
 impl<'a> Plot<'a> {
+    /// Returns all values that the axis needs.
+    fn values(&self) -> impl Iterator<Item = f64> {
+        let all = self.lines.iter().flat_map(|line| &line.values);
+        let values = all.filter_map(|(_, value)| *value).filter(|value| value.is_finite());
+        values.chain(heat::ends_ns(&self.heat).into_iter().flatten())
+    }
+
     /// Creates a plot of lines with a linear axis.
     pub fn linear(
         title: &'a str,
@@ -85,23 +137,48 @@ impl<'a> Plot<'a> {
 /// The time axis of all steps.
 #[derive(Debug, Default)]
 pub struct Time {
-    /// Where the steps after the first begin.
-    pub seams: Vec<f64>,
+    /// The steps in order.
+    pub steps: Vec<Step>,
     /// Marked moments with their texts, in order.
     pub marked: Vec<(f64, String)>,
     /// Where the last step ends.
     pub seconds: f64,
 }
 
+/// A step on the time axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Where it begins, in seconds.
+    pub begin: f64,
+    /// Short description.
+    pub label: String,
+    /// The phase or the round of its suite; empty without one.
+    pub phase: String,
+}
+
 impl Time {
     /// Appends a step of this length; returns its start.
-    pub fn follow(&mut self, length: f64) -> f64 {
+    pub fn follow(&mut self, course: &Timeline<'_>, length: f64) -> f64 {
         let begin = self.seconds;
-        if begin > 0.0 {
-            self.seams.push(begin);
-        }
+        let label = course.label.to_owned();
+        let phase = match course.round {
+            Some(round) => format!("round {round}"),
+            None => course.phase.to_owned(),
+        };
+        self.steps.push(Step { begin, label, phase });
         self.seconds += length;
         begin
+    }
+
+    /// Returns the step at a time, if there are several.
+    fn step_at(&self, at: f64) -> Option<&Step> {
+        let begun = self.steps.iter().take_while(|step| step.begin < at).last();
+        begun.or(self.steps.first()).filter(|_| self.steps.len() > 1)
+    }
+
+    /// Returns where the steps after the first begin.
+    fn seams(&self) -> Vec<f64> {
+        self.steps.iter().skip(1).map(|step| step.begin).collect()
     }
 }
 
@@ -118,19 +195,27 @@ pub fn joined(intervals: &[(f64, IntervalPoint)], most: usize) -> Vec<(f64, Inte
 }
 
 /// Draws plots below each other, with one time axis and one legend. `told` contains the hover texts of
-/// moments.
-pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, width: f64) -> Scene {
+/// moments; `ends` are the values that a plot's axis has to include.
+fn draw(
+    time: &Time,
+    plots: &[Plot<'_>],
+    told: Vec<(f64, Vec<String>)>,
+    ends: &dyn Fn(&Plot<'_>) -> Option<[f64; 2]>,
+    width: f64,
+) -> Scene {
     let narrow = width < 600.0;
     let mut scene = Scene::new(width, 0.0);
     let (left, inner) = (Frame::LEFT, width - Frame::LEFT - Frame::RIGHT);
     let ticks = if narrow { 4 } else { 8 };
     let x = Scale::time(time.seconds, ticks, [left, left + inner]);
-    let rows = marked(&mut scene, time, x);
+    let rows = labelled(&mut scene, time, x);
+    let rows = rows + marked(&mut scene, time, x, rows as f64 * ROW);
     let top = rows as f64 * ROW + Frame::ABOVE;
+    let seams = time.seams();
     let apart = are_ambiguous(&names(plots));
     let frames = frames(plots, top, width, apart);
     for (plot, frame) in plots.iter().zip(&frames) {
-        one(&mut scene, plot, *frame, x, &time.seams);
+        one(&mut scene, plot, *frame, x, &seams, ends(plot));
     }
     let (Some(last), Some((below, above))) = (frames.last(), plots.split_last()) else {
         return scene;
@@ -149,8 +234,11 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     let step = x.ticks(ticks).get(1).copied().unwrap_or(time.seconds);
     last.horizontal(&mut scene, &Axis { scale: x, title: "time", label: &times(step), ticks });
     let every = told.len().div_ceil(TOLD).max(1);
-    let told = told.into_iter().step_by(every);
-    let points = told.map(|(at, lines)| HoverPoint { x: x.at(at), lines }).collect();
+    let point = |(at, mut lines): (f64, Vec<String>)| {
+        lines.extend(time.step_at(at).map(|step| step.label.clone()));
+        HoverPoint { x: x.at(at), lines }
+    };
+    let points = told.into_iter().step_by(every).map(point).collect();
     let (y, height) = (top, bottom - top);
     scene.add(Mark::Hover(Hover { x: left, y, width: inner, height, points }));
     scene.height = bottom + Frame::BELOW + 4.0;
@@ -206,9 +294,55 @@ fn names<'a>(plots: &[Plot<'a>]) -> Vec<(Ink, &'a str)> {
     names
 }
 
-/// Writes the texts of marked moments in rows above the plots, as far as there is space. Returns the number
-/// of rows.
-fn marked(scene: &mut Scene, time: &Time, x: Scale) -> usize {
+/// Writes above the plots what the steps are, if there are several: their labels if all fit, otherwise the phases of the
+/// suite, otherwise the numbers of the steps. Returns the number of rows.
+fn labelled(scene: &mut Scene, time: &Time, x: Scale) -> usize {
+    const SIZE: f64 = 10.0;
+    if time.steps.len() < 2 {
+        return 0;
+    }
+    let ends = || time.steps.iter().skip(1).map(|step| step.begin).chain([time.seconds]);
+    let mut phases: Vec<(f64, f64, String)> = Vec::new();
+    let mut labels = Vec::new();
+    for (step, end) in time.steps.iter().zip(ends()) {
+        labels.push((step.begin, end, step.label.clone()));
+        match phases.last_mut() {
+            Some((_, last, phase)) if *phase == step.phase => *last = end,
+            _ => phases.push((step.begin, end, step.phase.clone())),
+        }
+    }
+    let numbers = (1..).zip(&labels).map(|(number, (begin, end, _))| {
+        let number: u32 = number;
+        (*begin, *end, number.to_string())
+    });
+    let numbers: Vec<_> = numbers.collect();
+    let room = |begin: f64, end: f64| x.at(end) - x.at(begin) - 4.0;
+    let fits = |all: &[(f64, f64, String)]| {
+        all.iter().all(|(begin, end, words)| width_of(words, SIZE) <= room(*begin, *end))
+    };
+    let has_phases = phases.len() > 1 && phases.iter().all(|(.., phase)| !phase.is_empty());
+    let chosen = match () {
+        () if fits(&labels) => labels,
+        () if has_phases && fits(&phases) => phases,
+        () => numbers,
+    };
+    let mut free_from = f64::MIN;
+    for (begin, end, words) in chosen {
+        let middle = (x.at(begin) + x.at(end)) / 2.0;
+        let half = width_of(&words, SIZE) / 2.0;
+        if middle - half < free_from {
+            continue;
+        }
+        free_from = middle + half + 4.0;
+        let text = Text::new(middle, SIZE, Anchor::Middle, Ink::Muted, words);
+        scene.text(text.size(SIZE));
+    }
+    1
+}
+
+/// Writes the texts of marked moments in rows above the plots, from `top` on, as far as there is space. Returns the
+/// number of rows.
+fn marked(scene: &mut Scene, time: &Time, x: Scale, top: f64) -> usize {
     const SIZE: f64 = 10.0;
     let mut ends: Vec<f64> = Vec::new();
     for (at, words) in &time.marked {
@@ -225,30 +359,31 @@ fn marked(scene: &mut Scene, time: &Time, x: Scale) -> usize {
             None => continue,
         };
         ends[row] = begin + long;
-        let y = row as f64 * ROW + SIZE;
+        let y = top + row as f64 * ROW + SIZE;
         let text = Text::new(begin, y, Anchor::Start, Ink::Text, words.as_str());
         scene.text(text.size(SIZE));
     }
     ends.len()
 }
 
-fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]) {
+fn one(
+    scene: &mut Scene,
+    plot: &Plot<'_>,
+    frame: Frame,
+    x: Scale,
+    seams: &[f64],
+    ends: Option<[f64; 2]>,
+) {
     for seam in seams {
         let place = x.at(*seam);
         let line = [(place, frame.y), (place, frame.y + frame.height)];
         scene.line(line, Stroke::dashed(Ink::Grid, 1.0));
     }
-    let values = || {
-        let all = plot.lines.iter().flat_map(|line| &line.values);
-        let values = all.filter_map(|(_, value)| *value).filter(|value| value.is_finite());
-        values.chain(heat::ends_ns(&plot.heat).into_iter().flatten())
-    };
-    let most = values().fold(plot.at_least, f64::max);
+    let [least, most] = ends.unwrap_or([1.0, 1.0]);
     let y = if plot.log {
-        let positive = values().filter(|value| *value > 0.0);
-        Scale::log(positive.fold(f64::INFINITY, f64::min), most, frame.ys())
+        Scale::log(least, most, frame.ys())
     } else {
-        Scale::from_zero(most, frame.ys())
+        Scale::from_zero(if ends.is_some() { most } else { 0.0 }.max(plot.at_least), frame.ys())
     };
     let axis = Axis { scale: y, title: plot.title, label: plot.label, ticks: 4 };
     frame.vertical(scene, &axis);
@@ -276,13 +411,8 @@ fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]
 /// Draws a line through points, and a dot for each point without neighbours, which a line would not show.
 fn drawn_through(points: &[Option<(f64, f64)>], stroke: Stroke) -> Vec<Mark> {
     let alone = points.split(Option::is_none).filter(|stretch| stretch.len() == 1);
-    let dot = |(x, y): (f64, f64)| Mark::Dot {
-        x,
-        y,
-        radius: stroke.width / 2.0 + 0.4,
-        fill: stroke.ink,
-        tip: None,
-    };
+    let radius = stroke.width / 2.0 + 0.4;
+    let dot = |(x, y): (f64, f64)| Mark::dot(x, y, radius, stroke.ink);
     let dots = alone.flatten().flatten().copied().map(dot).collect::<Vec<_>>();
     let line = Mark::Line { points: points.to_vec(), stroke };
     std::iter::once(line).chain(dots).collect()

@@ -1,6 +1,6 @@
 //! Selects the latencies to draw and gives them unique names.
 
-use crate::exhibit::{Exhibit, Latencies};
+use crate::exhibit::{Exhibit, Latencies, run_names};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,22 +19,38 @@ pub(super) struct Named<'a> {
 /// A run, and latencies named after what was measured, with its place if there are several.
 type OfRun<'a> = (&'a Exhibit, Latencies<'a>);
 
-/// Returns the latencies of all runs.
+/// Returns the latencies of all runs. Names that runs have in common get the settings in which those runs differ, or
+/// else their ids.
 pub(super) fn named(exhibits: &[Exhibit]) -> Named<'_> {
     let (kept, latest, left_out) = latest(placed(exhibits));
-    let ids: BTreeSet<&str> = kept.iter().map(|(run, _)| run.head().run_id.as_str()).collect();
+    let mut runs: BTreeMap<String, Vec<&Exhibit>> = BTreeMap::new();
+    for (exhibit, latencies) in &kept {
+        let same = runs.entry(latencies.name.clone()).or_default();
+        if !same.iter().any(|known| std::ptr::eq(*known, *exhibit)) {
+            same.push(exhibit);
+        }
+    }
+    let words: BTreeMap<&String, Vec<String>> =
+        runs.iter().map(|(name, runs)| (name, run_names(runs))).collect();
     let times = counted(kept.iter().map(|(_, latencies)| latencies.name.clone()));
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     let named = |(exhibit, latencies): OfRun<'_>| {
-        if times.get(&latencies.name).is_none_or(|times| *times == 1) {
+        let name = &latencies.name;
+        if times.get(name).is_none_or(|times| *times == 1) {
             return latencies.name;
         }
-        // The run comes first because a legend truncates long names at the end.
-        let name = &latencies.name;
-        let run = format!("run {}", short_id(&exhibit.head().run_id, &ids));
+        // What differs comes first because a legend truncates long names at the end.
+        let of_run = runs[name].iter().position(|known| std::ptr::eq(*known, exhibit));
+        let run = match (runs[name].len(), of_run) {
+            (2.., Some(place)) => words[name][place].clone(),
+            _ => String::new(),
+        };
         let number = used.entry(format!("{run}: {name}")).or_default();
         *number += 1;
-        if *number == 1 { format!("{run}: {name}") } else { format!("{run}, no. {number}: {name}") }
+        let times = (*number > 1 || run.is_empty()).then(|| format!("no. {number}"));
+        let parts: Vec<String> =
+            [Some(run), times].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        format!("{}: {name}", parts.join(", "))
     };
     let names: Vec<String> = kept.iter().cloned().map(named).collect();
     let series = kept.into_iter().zip(names);
@@ -84,24 +100,4 @@ fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
     names.for_each(|name| *times.entry(name).or_default() += 1);
     times
-}
-
-/// Returns the end of a run's id that no other run's id has: `x7k2`; the whole id if its last two parts are
-/// not enough.
-fn short_id<'a>(id: &'a str, all: &BTreeSet<&str>) -> &'a str {
-    let ends = id.rmatch_indices('-').map(|(dash, _)| &id[dash + 1..]).take(2);
-    let is_own = |end: &&str| all.iter().filter(|other| **other != id).all(|o| !o.ends_with(end));
-    ends.filter(|end| !end.is_empty()).find(is_own).unwrap_or(id)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_run_id_is_its_shortest_unique_suffix() {
-        let all = ["20261121-101530-x7k2", "20261121-101531-x7k2", "20261121-101530-9b3c", "one"];
-        let short = all.map(|id| short_id(id, &all.into()));
-        assert_eq!(short, ["101530-x7k2", "101531-x7k2", "9b3c", "one"]);
-    }
 }
