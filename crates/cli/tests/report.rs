@@ -206,10 +206,47 @@ fn results_of_one_system_share_a_chart() {
     assert_eq!(named.lines().count(), 1, "one picture of all users: {named}");
     let picture = std::fs::read_to_string(named.trim()).unwrap();
     assert!(picture.contains("randread 8K, 2.0.7") && picture.contains(">users<"), "{picture}");
+    // Without a run, the whole import is one report, and so is a range.
+    let range = format!("last-{}..last", files.len() - 1);
+    for runs in [&[][..], &[&range], &["system:2.0.7"], &["--system=2.0.7"]] {
+        let line = [&["report", "--svg", &svg, "--panel=latency-by-load"], runs].concat();
+        let named = place.run(&line).ends(0).stdout;
+        assert_eq!(std::fs::read_to_string(named.trim()).unwrap(), picture, "{runs:?}");
+    }
     // `--system` imports the results under another system name.
     let other = Place::new();
     other.run(&["import", "-q", "--system=array1", files[0]]).ends(0);
     let html = at(&other, "r.html");
     other.run(&["report", "--html", &html]).ends(0);
     assert!(std::fs::read_to_string(html).unwrap().contains("array1"));
+}
+
+#[test]
+fn runs_are_selected_by_range_label_and_system() {
+    let place = Place::new();
+    for rw in ["randread", "read", "randread"] {
+        place.run(&["run", "sim:nvme", "--runtime=1", "-q", "--rw", rw]).ends(0);
+    }
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio/2.0.7");
+    let file = data.join("readrand_u01_kb0008.out").display().to_string();
+    place.run(&["import", "-q", "--system=array1", &file]).ends(0);
+    let systems = |runs: &[&str]| {
+        let line = [&["history", "show", "--format=csv"], runs].concat();
+        let table = place.run(&line).ends(0).stdout;
+        let system = |line: &str| line.split(',').next().unwrap().to_owned();
+        table.lines().skip(1).map(system).collect::<Vec<_>>()
+    };
+    // The CSV names the system of the import.
+    assert_eq!(systems(&["last"]), ["array1"]);
+    assert_eq!(systems(&["system:array1"]), ["array1"]);
+    assert_eq!(systems(&["last-3..last"]).len(), 4);
+    assert_eq!(systems(&["last..last-3"]).first().unwrap(), "array1");
+    assert_eq!(systems(&["label:randread"]).len(), 2);
+    let told = place.run(&["history", "show", "label:nothing"]).ends(2).stderr;
+    assert!(told.contains("no run \"label:nothing\" in the history; it holds 4"), "{told}");
+    let html = at(&place, "r.html");
+    let told = place.run(&["report", "last-1", "--system=array1", "--html", &html]).ends(2).stderr;
+    assert!(told.contains("none of these runs is of system array1"), "{told}");
+    assert_eq!(place.run(&["history", "rm", "label:randread"]).ends(0).stdout.lines().count(), 2);
+    assert_eq!(systems(&["last-1..last"]).len(), 2);
 }

@@ -5,7 +5,7 @@ use super::number::{number, precision};
 use super::{OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use iogauge_lab::db::{DbError, DbUrl};
-use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_lab::history::{HistoryPath, Runs};
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
 use iogauge_model::units::{parse_count, parse_duration_ns, parse_percent, parse_size_bytes};
@@ -374,9 +374,9 @@ Example:
 pub struct ExportArgs {
     /// Directory for the files
     pub directory: PathBuf,
-    /// Only these runs [default: all on databases]
+    /// Only these runs, named as for iogauge history show [default: all on databases]
     #[arg(value_name = "RUN", allow_negative_numbers = true)]
-    pub runs: Vec<RunRef>,
+    pub runs: Vec<Runs>,
     /// Replace files that iogauge did not make, too
     #[arg(long)]
     pub force: bool,

@@ -28,7 +28,7 @@ use number::{number, precision};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
-use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
+use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState, Runs};
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
 use iogauge_model::load::options;
@@ -436,6 +436,7 @@ Examples:
   iogauge history show x7k2 --format json     a run by the end of its id
   iogauge history show --format fio-json+ > last.json
   iogauge history show last last-1 --format classic --buckets
+  iogauge history show last-5..last --format csv
   iogauge history export --format csv > runs.csv
   iogauge history rm last")]
 pub struct HistoryArgs {
@@ -473,9 +474,9 @@ pub enum HistoryAction {
     },
     /// Show runs as they were printed
     Show {
-        /// last, last-1, or an id or its beginning
+        /// last, last-1, an id or its beginning, a range such as last-5..last, label:TEXT or system:NAME
         #[arg(default_value = "last", allow_negative_numbers = true, value_name = "RUN")]
-        runs: Vec<RunRef>,
+        runs: Vec<Runs>,
         /// Output format
         #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
         format: ShowFormat,
@@ -486,9 +487,9 @@ pub enum HistoryAction {
     /// Remove runs
     #[command(visible_alias = "remove", alias = "delete")]
     Rm {
-        /// last, last-1, or ids or their beginnings
+        /// last, last-1, ids or their beginnings, a range such as last-5..last, label:TEXT or system:NAME
         #[arg(required = true, allow_negative_numbers = true, value_name = "RUN")]
-        runs: Vec<RunRef>,
+        runs: Vec<Runs>,
         /// Also remove a run in progress
         #[arg(long)]
         force: bool,

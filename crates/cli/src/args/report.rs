@@ -1,7 +1,7 @@
 //! What is typed for pictures.
 
 use clap::{Args, ValueEnum};
-use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_lab::history::{HistoryPath, Runs};
 use iogauge_report::exhibit::GroupBy;
 use iogauge_report::panel::PANELS;
 use std::path::PathBuf;
@@ -14,11 +14,21 @@ Examples:
   iogauge report last last-1 --html two.html     two runs in one file
   iogauge report last last-1 --html two.html --group-by run
                                                  the two side by side
+  iogauge report last-5..last --html six.html    a range of runs
+  iogauge report 'label:randread 4 KiB' --html reads.html
+                                                 all runs of a workload
+  iogauge report --system array1 --html array1.html
+                                                 all runs of a system
   iogauge report --svg pictures --panel capacity-curve
   iogauge report --png pictures --theme dark")]
 pub struct ReportArgs {
-    /// Runs: last, last-1, or ids [default: last]
-    pub runs: Vec<RunRef>,
+    /// Runs: last, last-1, ids, a range such as last-5..last, label:TEXT or system:NAME [default: the last run, or all
+    /// runs of the last import]
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<Runs>,
+    /// Only runs of this system: a host, or the name of an import; without RUN, all of them
+    #[arg(long, value_name = "NAME")]
+    pub system: Option<String>,
     /// Write one self-contained HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

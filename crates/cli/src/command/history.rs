@@ -52,12 +52,16 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
             }
             return Ok(tell_left_out(&history, "list", &left_out));
         }
-        HistoryAction::Show { runs, format, extra } => match format.table() {
-            Some(table) => table::print(&classic_rows(&history, runs)?, table, *extra, None)?,
-            None => runs.iter().try_for_each(|run| show(&history, run, *format))?,
-        },
+        HistoryAction::Show { runs, format, extra } => {
+            let runs = history.select_all(runs)?;
+            match format.table() {
+                Some(table) => table::print(&classic_rows(&history, &runs)?, table, *extra, None)?,
+                None => runs.iter().try_for_each(|run| show(&history, run, *format))?,
+            }
+        }
         HistoryAction::Rm { runs, force } => {
-            for id in history.rm(runs, running(*force))? {
+            let runs = history.select_all(runs)?;
+            for id in history.rm(&runs, running(*force))? {
                 screen::say(&format!("removed {id}"))?;
             }
         }
@@ -269,9 +273,12 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
     for run in runs {
         let stored = history.show(run)?;
         let document = result(&stored, "for a table")?;
-        let host = document.pointer("/environment/host").and_then(|host| host.as_str());
-        let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
-        let system = host.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
+        // Results of another program have the system that the import named; those of older versions named none.
+        let named = ["/environment/host", "/target/system"]
+            .into_iter()
+            .filter_map(|place| document.pointer(place)?.as_str().filter(|name| !name.is_empty()));
+        let system = named.map(str::to_owned).next();
+        let system = system.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
         rows.extend(if is_search(&stored.row) {
             rows::rows_of_find(&read(&stored.row, &document)?, &system)
         } else {

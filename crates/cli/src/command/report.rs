@@ -4,7 +4,7 @@ use super::history;
 use crate::args::{ReportArgs, ThemeArg};
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_lab::history::{History, HistoryError, RunRef, UtcTime};
+use iogauge_lab::history::{History, HistoryError, RunRef, Runs, UtcTime};
 use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use iogauge_report::chart::{DARK, LIGHT, png, svg};
 use iogauge_report::exhibit::{Exhibit, ExhibitError, Group, grouped};
@@ -26,9 +26,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         return Err(Usage(text.to_owned()).into());
     }
     let history = history::open_existing(&args.history)?;
-    let last = [RunRef::Back(0)];
-    let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
-    let Drawn { exhibits, started, left_out } = drawn(&history, runs)?;
+    let Drawn { exhibits, started, left_out } = drawn(&history, &chosen(&history, args)?)?;
     let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
     let mut groups = grouped(exhibits, args.group_by.into());
     // Groups keep the order in which they were typed. If two runs of a group measured the same
@@ -73,14 +71,56 @@ struct Drawn {
     left_out: Vec<String>,
 }
 
-/// Returns the runs ready to be drawn, each once. Omits damaged runs.
+/// A run to draw.
+struct Chosen {
+    run: RunRef,
+    /// True if it was named itself, and not only as one of a range, label or system.
+    is_named: bool,
+}
+
+/// Returns the requested runs.
+fn chosen(history: &History, args: &ReportArgs) -> anyhow::Result<Vec<Chosen>> {
+    let of_system = args.system.as_ref().map(|name| Runs::System(name.clone()));
+    let of_system = of_system.map(|system| history.select(&system)).transpose()?;
+    if args.runs.is_empty() {
+        let (runs, is_named) = match of_system {
+            Some(runs) => (runs, false),
+            None => (history.last_together()?, true),
+        };
+        return Ok(runs.into_iter().map(|run| Chosen { run, is_named }).collect());
+    }
+    let mut chosen = Vec::new();
+    for runs in &args.runs {
+        let is_named = runs.is_one();
+        let found = history.select(runs)?.into_iter();
+        chosen.extend(found.map(|run| Chosen { run, is_named }));
+    }
+    let Some(of_system) = of_system else { return Ok(chosen) };
+    let mut kept = Vec::new();
+    for one in chosen {
+        let id = history.resolve(&one.run)?.id.to_string();
+        if of_system.contains(&RunRef::Name(id)) {
+            kept.push(one);
+        }
+    }
+    if kept.is_empty() {
+        let name = args.system.as_deref().unwrap_or_default();
+        let text =
+            format!("none of these runs is of system {name}; hint: leave RUN or --system out");
+        return Err(Usage(text).into());
+    }
+    Ok(kept)
+}
+
+/// Returns the runs ready to be drawn, each once. Omits damaged runs, and runs without a result or a picture that were
+/// not named themselves.
 ///
 /// # Errors
 /// All runs are damaged, a run is not closed or cannot be drawn, or there is no such run.
-fn drawn(history: &History, runs: &[RunRef]) -> anyhow::Result<Drawn> {
+fn drawn(history: &History, runs: &[Chosen]) -> anyhow::Result<Drawn> {
     let (mut exhibits, mut started) = (Vec::new(), BTreeMap::new());
     let (mut left_out, mut first) = (Vec::new(), None);
-    for run in runs {
+    for Chosen { run, is_named } in runs {
         let stored = match history.show(run) {
             Ok(stored) => stored,
             Err(HistoryError::Damaged { path, reason }) => {
@@ -94,7 +134,14 @@ fn drawn(history: &History, runs: &[RunRef]) -> anyhow::Result<Drawn> {
         if started.insert(id.clone(), stored.row.started).is_some() {
             continue;
         }
-        let document = history::result(&stored, "to draw")?;
+        let document = match history::result(&stored, "to draw") {
+            Ok(document) => document,
+            Err(error) if *is_named => return Err(error),
+            Err(error) => {
+                screen::warning(&format!("left out of the report: {error}"));
+                continue;
+            }
+        };
         let error = match Exhibit::of(document) {
             Ok(exhibit) => {
                 exhibits.push(exhibit);
@@ -104,7 +151,10 @@ fn drawn(history: &History, runs: &[RunRef]) -> anyhow::Result<Drawn> {
         };
         let usage = Usage(format!("run {id}: {error}"));
         match error {
-            ExhibitError::Format(_) => return Err(usage.into()),
+            ExhibitError::Format(_) if *is_named => return Err(usage.into()),
+            ExhibitError::Format(_) => {
+                screen::warning(&format!("left out of the report: {usage}"));
+            }
             ExhibitError::Document(_) => {
                 left_out.push(usage.to_string());
                 first.get_or_insert(usage.into());
@@ -113,6 +163,10 @@ fn drawn(history: &History, runs: &[RunRef]) -> anyhow::Result<Drawn> {
     }
     match first {
         Some(error) if exhibits.is_empty() => Err(error),
+        None if exhibits.is_empty() => {
+            Err(Usage("none of these runs has a result; hint: see iogauge history list".to_owned())
+                .into())
+        }
         _ => Ok(Drawn { exhibits, started, left_out }),
     }
 }

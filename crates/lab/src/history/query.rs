@@ -215,6 +215,26 @@ pub(super) fn names(connection: &Connection) -> rusqlite::Result<(Vec<RunId>, Ve
     pairs.collect()
 }
 
+/// Returns the IDs of the runs whose workload contains a text, oldest first.
+pub(super) fn of_label(connection: &Connection, label: &str) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT id FROM run WHERE instr(load, ?1) > 0 ORDER BY seq";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([label], |row| row.get(0))?.collect()
+}
+
+/// Returns the IDs of the runs of a system, oldest first: the host, or the system that an import names, or the target.
+/// A damaged document names no host.
+pub(super) fn of_system(connection: &Connection, system: &str) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT id FROM run WHERE coalesce(
+            CASE WHEN json_valid(document)
+                THEN nullif(json_extract(document, '$.environment.host'), '') END,
+            CASE WHEN json_valid(head) THEN nullif(json_extract(head, '$.target.system'), '') END,
+            target) = ?1
+        ORDER BY seq";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([system], |row| row.get(0))?.collect()
+}
+
 pub(super) fn row_of(
     connection: &Connection,
     seq: i64,

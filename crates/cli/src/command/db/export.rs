@@ -24,7 +24,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         rows.reverse();
         rows.iter().map(|row| RunRef::Name(row.id.to_string())).collect()
     } else {
-        args.runs.clone()
+        history.select_all(&args.runs)?
     };
     let mut rows: BTreeMap<String, Vec<csv::DatabaseRow>> = BTreeMap::new();
     let mut documents = Vec::new();
