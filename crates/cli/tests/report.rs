@@ -208,8 +208,8 @@ fn results_of_one_system_share_a_chart() {
     assert!(picture.contains("randread 8K, 2.0.7") && picture.contains(">users<"), "{picture}");
     // Without a run, the whole import is one report, and so is a range.
     let range = format!("last-{}..last", files.len() - 1);
-    for runs in [&[][..], &[&range], &["system:2.0.7"], &["--system=2.0.7"]] {
-        let line = [&["report", "--svg", &svg, "--panel=latency-by-load"], runs].concat();
+    for runs in [&[][..], &[&*range], &["system:2.0.7"], &["--system=2.0.7"]] {
+        let line = [&["report", "--svg", &svg, "--panel=latency-by-load"][..], runs].concat();
         let named = place.run(&line).ends(0).stdout;
         assert_eq!(std::fs::read_to_string(named.trim()).unwrap(), picture, "{runs:?}");
     }

@@ -126,12 +126,13 @@ pub struct Group {
 #[must_use]
 pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for exhibit in exhibits {
+    let titles = run_titles(&exhibits.iter().collect::<Vec<_>>());
+    for (exhibit, title) in exhibits.into_iter().zip(titles) {
         let name = match by {
             GroupBy::System => exhibit.system.clone(),
             GroupBy::Target => exhibit.target(),
             GroupBy::Label => terminal::load_words(&exhibit.head().load),
-            GroupBy::Run => exhibit.head().run_id.clone(),
+            GroupBy::Run => title,
         };
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.exhibits.push(exhibit),

@@ -71,6 +71,7 @@ impl Settings {
                 (name, Some(value)) if value != row.default => {
                     self.put(name, format!("{name}={value}"));
                 }
+                (name, None) if PLACES.contains(&name) => {}
                 (name, _) if !row.default.is_empty() => {
                     self.put(name, format!("{name}={}", row.default));
                 }
@@ -100,6 +101,10 @@ impl Settings {
         self.put("write_cache", all(|device| device.write_cache.clone()));
         self.put("nr_requests", all(|d| Some(format!("nr_requests {}", d.nr_requests?))));
         self.put("read_ahead", all(|d| Some(format!("read-ahead {} KiB", d.read_ahead_kib?))));
+        if target.size_bytes > 0 {
+            let size = crate::chart::bytes(target.size_bytes as f64);
+            self.put("target_size", format!("{size} measured"));
+        }
         let systems: BTreeSet<&str> =
             target.parts.iter().filter_map(|part| part.file_system.as_deref()).collect();
         self.put("file_system", systems.into_iter().collect::<Vec<_>>().join(" and "));
@@ -112,19 +117,15 @@ impl Settings {
 }
 
 /// Returns the names of the settings in which these differ, in the order of their importance. A setting that some do
-/// not have differs too.
+/// not have, such as a limit of what is no search, does not count.
 pub(crate) fn differing<'a>(all: impl Iterator<Item = &'a Settings> + Clone) -> Vec<String> {
-    let mut values: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
+    let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in all.clone().flat_map(|settings| &settings.0) {
-        if values.insert(name, BTreeSet::new()).is_none() {
+    for (name, words) in all.flat_map(|settings| &settings.0) {
+        if !values.contains_key(name.as_str()) {
             names.push(name);
         }
-    }
-    for settings in all {
-        for (name, values) in &mut values {
-            values.insert(settings.of(name));
-        }
+        values.entry(name).or_default().insert(words);
     }
     names.retain(|name| values[name].len() > 1);
     names.into_iter().map(str::to_owned).collect()
@@ -226,7 +227,7 @@ impl Exhibit {
             let name = file.path.rsplit('/').next().unwrap_or_default();
             settings.put("file", name);
         }
-        if let Workload::Load(_) | Workload::Jobs { .. } = head.load {
+        if !matches!(head.target, TargetFacts::Fio(_)) {
             settings.put("load", crate::terminal::load_words(&head.load));
         }
         // A search varies the queue depth itself.
@@ -236,8 +237,9 @@ impl Exhibit {
         settings.0.extend(options.unwrap_or_default().0);
         settings.put_database_load(&head.load);
         settings.0.extend(self.surroundings().0);
-        for limit in self.capacities().iter().flat_map(|capacity| capacity.limits.to_vec()) {
-            settings.put(&limit.statistic(), limit.to_string());
+        if let Shown::Find(find) = &self.document {
+            let limits: Vec<String> = find.search.limits.iter().map(ToString::to_string).collect();
+            settings.put("limits", crate::terminal::listed(&limits));
         }
         settings
     }

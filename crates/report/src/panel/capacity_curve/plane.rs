@@ -122,6 +122,7 @@ impl Plane {
                 at(right - 4.0, place + 13.0, Anchor::End),
             ];
             self.labels.put(scene, &forms);
+            self.labels.avoid_line(&line);
         }
     }
 
