@@ -241,12 +241,15 @@ fn runs_are_selected_by_range_label_and_system() {
     assert_eq!(systems(&["system:array1"]), ["array1"]);
     assert_eq!(systems(&["last-3..last"]).len(), 4);
     assert_eq!(systems(&["last..last-3"]).first().unwrap(), "array1");
-    assert_eq!(systems(&["label:randread"]).len(), 2);
+    assert_eq!(systems(&["label:randread 4 KiB"]).len(), 2);
     let told = place.run(&["history", "show", "label:nothing"]).ends(2).stderr;
     assert!(told.contains("no run \"label:nothing\" in the history; it holds 4"), "{told}");
     let html = at(&place, "r.html");
     let told = place.run(&["report", "last-1", "--system=array1", "--html", &html]).ends(2).stderr;
     assert!(told.contains("none of these runs is of system array1"), "{told}");
-    assert_eq!(place.run(&["history", "rm", "label:randread"]).ends(0).stdout.lines().count(), 2);
+    assert_eq!(
+        place.run(&["history", "rm", "label:randread 4 KiB"]).ends(0).stdout.lines().count(),
+        2
+    );
     assert_eq!(systems(&["last-1..last"]).len(), 2);
 }

@@ -258,7 +258,7 @@ pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], most: 
     let in_bytes = in_bytes(loads);
     let brought = |load: &Load| load.throughput(in_bytes);
     // The numbers above the bars need space.
-    let y = Scale::from_zero(most * 1.1, frame.ys());
+    let y = Scale::from_zero(most * 1.15, frame.ys());
     let mut labels = Labels::new(frame);
     let label = |value: f64| if in_bytes { bytes_per_sec(value) } else { count(value) };
     let terms = loads.first().map_or(Terms::DEVICE, |load| load.sample.terms);
