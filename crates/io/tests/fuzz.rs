@@ -4,7 +4,7 @@
 //! `scripts/fuzz.sh` uses this if libFuzzer is not available.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-use iogauge_fio::job::OPTIONS;
+use iogauge_fio::job::options;
 use iogauge_fio::{Reading, read_results};
 use iogauge_test_support::fuzz::{self as targets, fuzz};
 use proptest::prelude::*;
@@ -110,7 +110,7 @@ fn distribution() {
 #[test]
 fn fio_job() {
     // A line is an option with a value, a section header, or arbitrary values.
-    let names = OPTIONS.iter().flat_map(|row| [row.name].into_iter().chain(row.aliases.to_vec()));
+    let names = options().flat_map(|row| [row.name].into_iter().chain(row.aliases.to_vec()));
     let line = prop_oneof![
         8 => (select(words(names)), text(VALUES)).prop_map(|(name, value)| format!("{name}={value}")),
         2 => select(words(["[a]", "[b]", "[global]", "[a", "[]"])),
