@@ -36,6 +36,14 @@ fn found(verify: &Value) -> Vec<(String, u64)> {
     found.collect()
 }
 
+#[test]
+fn syncs_between_writes_do_not_disturb_verification() {
+    let place = Place::new();
+    let load = ["--rw=write", "--fsync=2", "--number_ios=40", "--verify=crc32c", "--direct=0"];
+    let done = run(&place, &[&load[..], &["--json", "-q"]].concat()).ends(0);
+    assert_eq!(done.json()["steps"][0]["sync"]["ios"], 20);
+}
+
 /// A file that a test changes without iogauge's knowledge.
 struct Spoiler(File);
 
