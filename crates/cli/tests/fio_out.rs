@@ -3,10 +3,10 @@
 
 mod common;
 
-use common::{Done, Place, skip};
+use common::{Done, Place, fio_plot, python_with_six, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=1", "--ramp-time=0"];
@@ -235,16 +235,6 @@ fn real_run(place: &Place, more: &[&str]) -> String {
     place.run(&[&line[..], more].concat()).ends(0).stdout
 }
 
-/// Returns a Python with the module that clat2csv imports.
-fn python_with_six() -> Option<PathBuf> {
-    let of_environment = fio_plot().map(|path| path.with_file_name("python"));
-    let candidates = ["/usr/bin/python3", "python3"].map(PathBuf::from);
-    candidates.into_iter().chain(of_environment).find(|python| {
-        let tried = Command::new(python).args(["-c", "import six"]).output();
-        tried.is_ok_and(|output| output.status.success())
-    })
-}
-
 #[test]
 fn clat2csv_parses_every_histogram_bucket() {
     const TEST: &str = "clat2csv_parses_every_histogram_bucket";
@@ -281,13 +271,6 @@ fn clat2csv_parses_every_histogram_bucket() {
         let sum: u64 = rows.iter().filter_map(|row| row[column].parse::<u64>().ok()).sum();
         assert_eq!(Some(sum), document["jobs"][0][direction]["total_ios"].as_u64());
     }
-}
-
-/// Returns the program that `scripts/install-fio-plot.sh` installs.
-fn fio_plot() -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
-    let program = target.join("fio-plot/bin/fio-plot");
-    program.exists().then_some(program)
 }
 
 #[test]

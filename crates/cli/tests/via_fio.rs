@@ -420,15 +420,19 @@ fn fio_results_and_logs_use_the_names_of_the_user() {
         assert!(logs.contains(&log.to_owned()), "{log}: {logs:?}");
     }
     assert_eq!(place.names(), ["a.fio", "f", "logs", "my job.0.0", "my job.1.0"]);
-    // A log does not replace an existing file.
-    let before = std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap();
+    // A log replaces a log and no other file.
+    let path = place.work().join("logs/x_bw.1.log");
+    std::fs::write(&path, "1, 2, 0, 4096, 0\n").unwrap();
+    place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
+    assert_ne!(std::fs::read_to_string(&path).unwrap(), "1, 2, 0, 4096, 0\n");
+    std::fs::write(&path, "precious").unwrap();
     let refused = place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(3);
     assert!(
-        refused.stderr.contains("x_") && refused.stderr.contains("already"),
+        refused.stderr.contains("x_bw.1.log exists, and it is not a log"),
         "{}",
         refused.stderr
     );
-    assert_eq!(std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     // fio's own messages contain the user's names.
     job_file(&place, "[my job]\nsize=1m\nfilename=f\nrw=read\nbs=2m\n");
     let wrong = place.run(&["run", "a.fio", "--via", "fio", "-q"]);

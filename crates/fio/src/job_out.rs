@@ -1,7 +1,7 @@
 //! Writes a step as an equivalent fio job file for the same target.
 
 use super::options::{self, clone_rates, file_list, of_load, whole_rate, without_dependence};
-use iogauge_model::load::{Distribution, EngineKind, Load};
+use iogauge_model::load::{Distribution, EngineKind, Load, Logs};
 use iogauge_model::plan::Step;
 use iogauge_model::units::{size_word, time_word};
 
@@ -75,6 +75,8 @@ fn write(step: &Step, parts: &[Vec<FilePart>], purpose: Purpose) -> Result<JobFi
         return Err(JobOutError::Simulated);
     }
     grounds.iter().copied().flatten().try_for_each(|part| check_path(&part.path))?;
+    let logs = step.jobs.iter().filter_map(|job| job.load.logs.as_ref());
+    logs.flat_map(Logs::prefixes).try_for_each(check_path)?;
     let mut text = format!("# {}\n[global]\n", one_line(&step.label));
     let mut put = |name: &str, value: &str| {
         text.push_str(name);

@@ -10,6 +10,7 @@ mod fork;
 mod guard;
 mod heap;
 pub mod kernel;
+pub mod logs;
 pub mod machine;
 pub mod offsets;
 pub mod output;

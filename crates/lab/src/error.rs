@@ -2,6 +2,7 @@
 
 use iogauge_db::DbError;
 use iogauge_io::engine::EngineError;
+use iogauge_io::logs::LogError;
 use iogauge_io::machine::SystemError;
 use iogauge_io::pool::fio::FioError;
 use iogauge_io::sim::SimError;
@@ -29,6 +30,9 @@ pub enum LabError {
     /// Jobs whose data cannot be distinguished.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// Logs cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
     #[error(transparent)]
     Worker(#[from] WorkerError),
     /// The machine's counters cannot be read.
@@ -67,6 +71,7 @@ impl LabError {
         matches!(self, Self::Target(error) if error.is_refusal())
             || matches!(self, Self::Db(error) if error.is_refusal())
             || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_refusal())
+            || matches!(self, Self::Log(LogError::Output(error)) if error.is_refusal())
             || matches!(self, Self::Refused(_))
     }
 
@@ -80,6 +85,11 @@ impl LabError {
                 | Self::Load(_)
                 | Self::Ledger(_)
                 | Self::Mismatch(_)
+                | Self::Log(
+                    LogError::NoName { .. }
+                        | LogError::NoDirectory { .. }
+                        | LogError::TooMany { .. }
+                )
                 | Self::EngineRefused { .. }
                 | Self::NotTraced { .. }
                 | Self::Target(

@@ -79,6 +79,11 @@ pub fn open(
                     hint: leave out --verify";
         return Err(Usage(text.to_owned()).into());
     }
+    if via.is_some() && typed.iter().any(|load| load.of_run().is_some()) {
+        let text = "--via fio: fio writes the logs of a job file only; hint: save the output of \
+                    --print-fio as FILE.fio, and use iogauge run FILE.fio --via fio";
+        return Err(Usage(text.to_owned()).into());
+    }
     let fio = via.map(ViaArg::find).transpose()?;
     let mut rig = Rig::open(&target.target, intent(target, typed))?;
     if rig.is_simulated() {
@@ -130,6 +135,15 @@ pub fn refuse_search(typed: &[LoadArgs]) -> Result<(), Usage> {
     Err(Usage(format!(
         "--latency_target searches for the depth; hint: use iogauge find TARGET --limit '{limit}'"
     )))
+}
+
+/// Refuses options that only `iogauge run` can carry out.
+///
+/// # Errors
+/// A workload with such an option.
+pub fn refuse_logs(typed: &[LoadArgs]) -> Result<(), Usage> {
+    let Some(option) = typed.iter().find_map(|load| load.of_run()) else { return Ok(()) };
+    Err(Usage(format!("--{option}: only iogauge run writes logs; hint: use iogauge run TARGET")))
 }
 
 impl Invocation {

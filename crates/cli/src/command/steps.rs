@@ -8,12 +8,17 @@ use crate::exit::Exit;
 use crate::screen;
 use iogauge_fio::json_out;
 use iogauge_lab::measure::Watch;
+use iogauge_lab::session::logs::RunLogs;
 use iogauge_lab::session::trace::Beside;
 use iogauge_lab::session::{self, verify};
 use iogauge_lab::{Region, caveats};
 use iogauge_model::Step;
 use iogauge_model::result::{RUN_FORMAT, RunDocument, Workload};
 use iogauge_report::terminal;
+use std::path::PathBuf;
+
+/// Number of logs that are named.
+const MOST_NAMED: usize = 8;
 
 /// A step to measure.
 #[derive(Debug)]
@@ -60,15 +65,46 @@ fn measure(
     for Wanted { step, regions, .. } in wanted {
         verify::check_together(&invocation.rig, step, regions)?;
     }
+    let logs = RunLogs::check(wanted.iter().map(|wanted| wanted.step))?;
     invocation.begin(summary)?;
+    let measured = measure_all(invocation, summary, wanted, &logs);
+    // Also if a step failed: what its workers did until then is kept.
+    let complete = measured.as_ref().is_ok_and(|(document, _)| !document.interrupted);
+    let (made, wrong) = logs.commit(complete);
+    if !invocation.record.output.quiet {
+        tell_logs(&made);
+    }
+    wrong.iter().for_each(|line| screen::warning(line));
+    let (document, exit) = measured?;
+    let exit = if exit == Exit::Done && !wrong.is_empty() { Exit::Fault } else { exit };
+    Ok((document, exit))
+}
+
+/// Lists the logs that were written. Of many, it counts the rest.
+fn tell_logs(made: &[PathBuf]) {
+    for log in made.iter().take(MOST_NAMED) {
+        screen::tell(&format!("log {}", log.display()));
+    }
+    if let Some(more) = made.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        screen::tell(&format!("{more} more logs"));
+    }
+}
+
+fn measure_all(
+    invocation: &mut Invocation,
+    summary: &str,
+    wanted: &[Wanted<'_>],
+    logs: &RunLogs,
+) -> anyhow::Result<(RunDocument, Exit)> {
     let mut found = std::mem::take(&mut invocation.caveats);
     let mut steps = Vec::new();
     let (mut interrupted, mut failed) = (false, false);
-    for Wanted { step, regions, sums_up } in wanted {
+    for (index, Wanted { step, regions, sums_up }) in wanted.iter().enumerate() {
         let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
         let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
         let mut watch = Watch { observer: &mut observer, interrupt };
-        let mut measured = session::run_on(rig, step, regions, &mut watch)?;
+        let mut measured =
+            session::run_logged(rig, step, regions, logs.of_step(index), &mut watch)?;
         found.extend(session::step_caveats(rig, step, regions, &measured));
         if let Some(tracing) = tracing {
             found.extend(rig.caveats(tracing.of_step(&mut measured.result)));

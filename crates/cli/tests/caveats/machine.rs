@@ -13,6 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[test]
+fn slow_logs() {
+    let place = Place::new();
+    let log = "--write_lat_log=p";
+    let fast = short("sim:nvme", &["--number_ios=10", log]);
+    // An engine without a device does I/Os faster than lines can be written.
+    let more =
+        ["--write_bw_log=p", "--write_iops_log=p", "--write_hist_log=p", "--log_hist_msec=100"];
+    let options = [&["--ioengine=null", "--size=1g", "--iodepth=64", log][..], &more].concat();
+    let done = place.run(&short(".", &options));
+    let found = of_code(&done, "slow-logs");
+    assert_eq!(found.len(), 1, "{}", done.stderr);
+    assert!(found[0]["remedy"].as_str().unwrap().contains("log_avg_msec"), "{}", found[0]);
+    assert_silent(&place.run(&fast).ends(0), "slow-logs");
+}
+
+#[test]
 fn throttled() {
     let place = Place::new();
     let device = or_skip!("throttled", Loop::new(64 * MIB));

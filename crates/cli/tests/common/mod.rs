@@ -3,7 +3,8 @@
 pub use iogauge_test_support::program::*;
 
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A directory for one test, with its own working directory and history.
 pub struct Place(Sandbox);
@@ -23,4 +24,23 @@ impl Deref for Place {
     fn deref(&self) -> &Self::Target {
         &self.0
     }
+}
+
+/// Returns the program that `scripts/install-fio-plot.sh` installs.
+#[allow(dead_code, reason = "not all tests use it")]
+pub fn fio_plot() -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
+    let program = target.join("fio-plot/bin/fio-plot");
+    program.exists().then_some(program)
+}
+
+/// Returns a Python with the module `six`, which fio's scripts import.
+#[allow(dead_code, reason = "not all tests use it")]
+pub fn python_with_six() -> Option<PathBuf> {
+    let of_environment = fio_plot().map(|path| path.with_file_name("python"));
+    let candidates = ["/usr/bin/python3", "python3"].map(PathBuf::from);
+    candidates.into_iter().chain(of_environment).find(|python| {
+        let tried = Command::new(python).args(["-c", "import six"]).output();
+        tried.is_ok_and(|output| output.status.success())
+    })
 }

@@ -234,6 +234,9 @@ fn check_search(load: &Load) -> Result<(), LoadError> {
         () if load.verify.is_some() => {
             ("verify", "a search does not verify data; hint: use separate jobs")
         }
+        () if load.logs.is_some() => {
+            ("latency_target", "a search writes no logs; hint: remove the write_…_log options")
+        }
         () if load.engine == EngineKind::Null => {
             ("latency_target", "engine null has no storage; hint: use another engine")
         }
@@ -312,6 +315,7 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         iodepth,
         arrivals,
         batch: batch(o, iodepth),
+        logs: o.logs.named(&job_name(section)),
         ..shape
     };
     // The amount is unknown here because it depends on the file sizes.
@@ -353,6 +357,12 @@ impl PlannedJob {
     #[must_use]
     pub fn writes(&self) -> bool {
         self.load.writes()
+    }
+
+    /// Returns true if the job writes logs.
+    #[must_use]
+    pub fn writes_logs(&self) -> bool {
+        self.load.logs.is_some()
     }
 
     /// Returns true if the job bypasses the page cache.

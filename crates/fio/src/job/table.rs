@@ -80,9 +80,14 @@ const OFF: &[&str] = &["0", "false"];
 const IGNORED: &str = "fio accepts it without effect too";
 const TEXT: &str = "it is only a comment";
 const LAYOUT: &str = "files are created and fully written before any job starts";
-const NO_LOG: &str = "iogauge writes no log files; the history keeps the time series of every run";
-const LOG_DETAIL: &str = "it configures log files, and iogauge writes none";
-const SERIES: &str = "iogauge chooses the intervals of the time series from the length of the run";
+const NO_RECORDING: &str = "iogauge does not record I/Os for replay; hint: use write_lat_log= with \
+     log_offset=1, which has a line for each I/O";
+const LOG_PRIORITY: &str = "iogauge does not set I/O priorities, so logs would have none";
+const LOG_MEMORY: &str = "logs are written during the run, in a fixed amount of memory";
+const LOG_STORED: &str = "logs are text; hint: compress them after the run";
+const OTHER_EPOCH: &str = "times in logs are since the start, or with log_unix_epoch=1 since 1970";
+const SERIES: &str = "iogauge chooses the intervals of the time series from the length of the run, \
+     and log_avg_msec those of logs";
 const EVERY_LATENCY: &str =
     "iogauge records every latency in a histogram with an error of at most 1/256";
 const SHOWN: &str = "it only formats fio's report";
@@ -294,7 +299,7 @@ const OPTIONS: &[OptionInfo] = &[
     lacks("trim_verify_zero", &[], only(OFF, TRIMS), OFF, TRIM),
     lacks("trim_backlog", &[], only(OFF, TRIMS), &["0"], TRIM),
     lacks("trim_backlog_batch", &[], only(OFF, TRIMS), &["0"], TRIM),
-    lacks("write_iolog", &[], only(&[], RECORDING), &[], NO_LOG),
+    lacks("write_iolog", &[], only(&[], RECORDING), &[], NO_RECORDING),
     lacks("read_iolog", &[], only(&[], NAMED_IN_RECORDING), &[], REPLAY),
     lacks("read_iolog_chunked", &[], PASS, OFF, REPLAY),
     lacks("replay_no_stall", &[], PASS, OFF, REPLAY),
@@ -424,26 +429,31 @@ const OPTIONS: &[OptionInfo] = &[
     takes("thread", &[], PASS, THREADS),
     // Not in fio's list, but fio accepts it, and its examples use it.
     takes("threads", &[], PASS, THREADS),
-    takes("per_job_logs", &[], PASS, LOG_DETAIL),
-    lacks("write_bw_log", &[], LOG, &[], NO_LOG),
+    does("per_job_logs", PASS),
+    does("write_bw_log", LOG),
     takes("bwavgtime", &[], PASS, SERIES),
-    lacks("write_lat_log", &[], LOG, &[], NO_LOG),
-    lacks("write_iops_log", &[], LOG, &[], NO_LOG),
+    does("write_lat_log", LOG),
+    does("write_iops_log", LOG),
     takes("iopsavgtime", &[], PASS, SERIES),
-    takes("log_entries", &[], PASS, LOG_DETAIL),
-    takes("log_avg_msec", &[], PASS, LOG_DETAIL),
-    takes("log_hist_msec", &[], PASS, LOG_DETAIL),
-    takes("log_hist_coarseness", &[], PASS, LOG_DETAIL),
-    lacks("write_hist_log", &[], LOG, &[], NO_LOG),
-    takes("log_max_value", &[], PASS, LOG_DETAIL),
-    takes("log_offset", &[], PASS, LOG_DETAIL),
-    takes("log_prio", &[], PASS, LOG_DETAIL),
-    takes("log_compression", &[], PASS, LOG_DETAIL),
-    takes("log_compression_cpus", &[], PASS, LOG_DETAIL),
-    takes("log_store_compressed", &[], PASS, LOG_DETAIL),
-    takes("log_unix_epoch", &[], PASS, LOG_DETAIL),
-    takes("log_alternate_epoch", &[], PASS, LOG_DETAIL),
-    takes("log_alternate_epoch_clock_id", &[], PASS, LOG_DETAIL),
+    takes("log_entries", &[], PASS, LOG_MEMORY),
+    does("log_avg_msec", PASS),
+    does("log_hist_msec", PASS),
+    does("log_hist_coarseness", PASS),
+    does("write_hist_log", LOG),
+    does("log_max_value", PASS),
+    does("log_offset", PASS),
+    lacks("log_prio", &[], PASS, OFF, LOG_PRIORITY),
+    takes("log_compression", &[], PASS, LOG_MEMORY),
+    takes("log_compression_cpus", &[], PASS, LOG_MEMORY),
+    lacks("log_store_compressed", &[], PASS, OFF, LOG_STORED),
+    does("log_unix_epoch", PASS),
+    lacks("log_alternate_epoch", &[], PASS, OFF, OTHER_EPOCH),
+    takes(
+        "log_alternate_epoch_clock_id",
+        &[],
+        PASS,
+        "it matters only with log_alternate_epoch, which is not supported",
+    ),
     lacks("block_error_percentiles", &[], PASS, OFF, TRIM),
     does("group_reporting", PASS),
     takes("stats", &[], only(&["1"], "a run without figures has no result"), ALL_FIGURES),

@@ -1,6 +1,7 @@
 //! Recognizes a file by its content.
 
 use crate::sqlite_file::{application_id, is_index, is_journal, is_log};
+use iogauge_fio::log_out::is_log as is_fio_log;
 
 /// Number of bytes that are read to recognize a file.
 pub(super) const HEAD_BYTES: usize = 4096;
@@ -15,6 +16,8 @@ pub(super) enum FirstBytes {
     Output,
     /// Belongs to a history or another database. Contains a description of it.
     Database(&'static str),
+    /// A log in fio's formats, which fio may have written.
+    Log,
     /// Anything else.
     Foreign,
 }
@@ -26,6 +29,7 @@ pub(super) fn content(head: &[u8]) -> FirstBytes {
     }
     match [html, svg, png, rows, vendor_rows, man_page, json, lock].iter().any(|form| form(head)) {
         true => FirstBytes::Output,
+        false if is_fio_log(head) => FirstBytes::Log,
         false => FirstBytes::Foreign,
     }
 }

@@ -1,5 +1,6 @@
 //! Why an output cannot be written.
 
+use super::Replace;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,6 +11,8 @@ pub enum OutputError {
         "{} exists, and iogauge did not make it; hint: use a new file, or --force to replace it", .path.display()
     )]
     Foreign { path: PathBuf },
+    #[error("{} exists, and it is not a log; hint: use another name for the log", .path.display())]
+    NoLog { path: PathBuf },
     #[error(
         "{} is {what}, which no output replaces, not with --force either; hint: use another file", .path.display()
     )]
@@ -37,6 +40,11 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Returns the error for a file that may not be replaced.
+    pub(super) fn foreign(path: PathBuf, replace: Replace) -> Self {
+        if replace == Replace::Logs { Self::NoLog { path } } else { Self::Foreign { path } }
+    }
+
     /// Returns true if writing would have damaged something that iogauge did not make.
     #[must_use]
     pub fn is_refusal(&self) -> bool {

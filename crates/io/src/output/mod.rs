@@ -30,6 +30,8 @@ use std::sync::Arc;
 pub enum Replace {
     /// Only files that iogauge made.
     Ours,
+    /// For logs: the same, and logs in fio's formats, by whichever program, and empty files. A log is a regular file.
+    Logs,
     /// Any regular file other than a history: `--force`.
     Any,
 }
@@ -56,6 +58,14 @@ impl OutputDirectory {
     pub fn make(path: &Path) -> Result<Self, OutputError> {
         std::fs::create_dir_all(path)
             .map_err(|source| io_error(path, "make the directory", source))?;
+        Self::open(path)
+    }
+
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// Fails if it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, OutputError> {
         let fd = place::open_directory(path)
             .map_err(|source| io_error(path, "open the directory", source))?;
         Ok(Self { fd: Arc::new(fd), path: path.to_path_buf() })
@@ -122,6 +132,11 @@ impl OutputFile {
                 place.probe()?;
                 Way::File { judged: Some(found.identity), partial: None }
             }
+            // A run would wait for whoever reads it.
+            FileType::Symlink if replace == Replace::Logs => {
+                return Err(OutputError::Link { path: place.path });
+            }
+            _ if replace == Replace::Logs => return Err(OutputError::NoLog { path: place.path }),
             FileType::Symlink => Way::Stream(stream::behind_link(&place.path)?),
             _ => Way::Stream(stream::open(&place.path)?),
         };
@@ -198,9 +213,9 @@ fn judge_file(place: &OutputPlace, found: &Identity, replace: Replace) -> Result
     let file = match place.open_file(OFlags::RDONLY) {
         Ok(file) => file,
         Err(source)
-            if source.kind() == io::ErrorKind::PermissionDenied && replace == Replace::Ours =>
+            if source.kind() == io::ErrorKind::PermissionDenied && replace != Replace::Any =>
         {
-            return Err(OutputError::Foreign { path });
+            return Err(OutputError::foreign(path, replace));
         }
         Err(source) => return Err(io_error(&path, "read what is there", source)),
     };
@@ -216,10 +231,11 @@ fn judge_file(place: &OutputPlace, found: &Identity, replace: Replace) -> Result
             std::mem::forget(file);
             Err(OutputError::Database { path, what })
         }
-        content::FirstBytes::Foreign if replace == Replace::Ours => {
-            Err(OutputError::Foreign { path })
-        }
-        content::FirstBytes::Foreign | content::FirstBytes::Output => Ok(()),
+        content::FirstBytes::Output => Ok(()),
+        content::FirstBytes::Log if replace == Replace::Logs => Ok(()),
+        content::FirstBytes::Foreign if replace == Replace::Logs && head.is_empty() => Ok(()),
+        _ if replace == Replace::Any => Ok(()),
+        _ => Err(OutputError::foreign(path, replace)),
     }
 }
 

@@ -77,6 +77,30 @@ fn replacing_foreign_file_needs_explicit_permission() {
 }
 
 #[test]
+fn log_replaces_only_logs_and_empty_files() {
+    let dir = directory();
+    for (name, old) in [("log", "1, 2, 0, 4096, 0\n"), ("empty", "")] {
+        let path = dir.path().join(name);
+        fs::write(&path, old).unwrap();
+        assert!(put(&path, Replace::Ours).unwrap_err().is_refusal(), "fio may have made it");
+        put(&path, Replace::Logs).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+    put(&dir.path().join("next"), Replace::Logs).unwrap();
+    let refused = put(&dir.path().join("foreign"), Replace::Logs).unwrap_err();
+    assert!(matches!(refused, OutputError::NoLog { .. }) && refused.is_refusal(), "{refused}");
+    for other in [Path::new("/dev/null"), dir.path()] {
+        let refused = put(other, Replace::Logs).unwrap_err();
+        assert!(matches!(refused, OutputError::NoLog { .. }), "{refused}");
+    }
+    symlink("/dev/null", dir.path().join("link")).unwrap();
+    assert!(put(&dir.path().join("link"), Replace::Logs).unwrap_err().is_refusal());
+    let history = put(&dir.path().join("history.db"), Replace::Logs).unwrap_err();
+    assert!(matches!(history, OutputError::Database { .. }), "{history}");
+    assert_eq!(fs::read(dir.path().join("foreign")).unwrap(), FOREIGN);
+}
+
+#[test]
 fn history_and_its_sqlite_side_files_are_never_replaced() {
     let dir = directory();
     let kept = fs::read(dir.path().join("history.db")).unwrap();

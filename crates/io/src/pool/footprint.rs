@@ -2,6 +2,7 @@
 
 use super::threads::STACK_BYTES;
 use crate::buffers;
+use crate::logs;
 use crate::machine::{GroupLimits, Memory, Roots};
 use crate::worker::directions;
 use iogauge_model::histogram::BUCKETS;
@@ -45,16 +46,19 @@ impl Footprint {
         let mut sum = Self::default();
         let mut jobs = 0u64;
         let mut latencies_bytes = 0u64;
+        let mut logged = 0;
         for load in loads {
             let one = Self::at_depth(load, load.queue_depth());
             sum.memory_bytes = sum.memory_bytes.saturating_add(one.memory_bytes);
             sum.address_bytes = sum.address_bytes.saturating_add(one.address_bytes);
             sum.workers = sum.workers.saturating_add(one.workers);
             latencies_bytes = latencies_bytes.saturating_add(self::latencies_bytes(load));
+            logged += if load.logs.is_some() { one.workers } else { 0 };
             jobs += 1;
         }
         // With a single job, its latencies are those of the step and are not kept separately.
         let kept = if jobs > 1 { latencies_bytes.saturating_mul(COPIES) } else { 0 };
+        let kept = kept.saturating_add(logs::footprint_bytes(logged));
         sum.memory_bytes = sum.memory_bytes.saturating_add(kept);
         sum.address_bytes = sum.address_bytes.saturating_add(kept);
         sum

@@ -18,6 +18,7 @@ pub use threads::ThreadPool;
 pub use virtual_time::VirtualPool;
 
 use crate::engine::{self, Files, Op};
+use crate::logs::LogWaits;
 use crate::machine::{DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Starvation};
 use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
 use crate::verify::verifier::JobVerify;
@@ -140,6 +141,15 @@ pub trait WorkerPool {
     /// Drops arrivals that are due and not issued. While arrivals are held back, none becomes due. After that they
     /// continue at the requested rates. Take a window next.
     fn hold_back_arrivals(&mut self, _holds: bool) {}
+
+    /// Lets workers record their I/Os for logs, if they have any, from the next window on.
+    fn begin_logs(&mut self) {}
+
+    /// Waits until the logs of workers that have ended are written. Returns how long workers waited for their logs
+    /// in real time.
+    fn finish_logs(&mut self) -> LogWaits {
+        LogWaits::default()
+    }
 
     /// Ends all workers after their outstanding I/Os and returns the last window. Gives up on the workers if none of
     /// them completes an I/O for a minute.
@@ -390,6 +400,7 @@ impl JobPlan {
             max_depth,
             control,
             verify: self.verify.clone(),
+            recorder: None,
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::engine::mmap::Mmap;
 use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
+use crate::logs::{LogWaits, LogWriter};
 use crate::machine::{
     DeviceQueues, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
     UninterruptibleThread, Waiting,
@@ -84,6 +85,7 @@ pub struct ThreadPool {
     left_behind: Vec<String>,
     /// The largest possible queue depth, if the system has refused another thread.
     most_depth: Option<u32>,
+    logs: Option<LogWriter>,
 }
 
 /// What a thread reports once its engine is ready.
@@ -109,15 +111,17 @@ impl ThreadPool {
     /// # Errors
     /// If a load does not fit its target, or an engine or thread cannot be created.
     pub fn start(jobs: Vec<PoolJob>, max_depth: u32) -> Result<Self, WorkerError> {
-        Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), max_depth)
+        let jobs = jobs.into_iter().map(|job| (job, None)).collect();
+        Self::start_verified(jobs, None, max_depth)
     }
 
-    /// Same as [`Self::start`], for jobs some of which verify.
+    /// Same as [`Self::start`], for jobs some of which verify or write logs.
     ///
     /// # Errors
     /// Same as [`Self::start`].
     pub fn start_verified(
         jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
+        logs: Option<LogWriter>,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
         Footprint::of(jobs.iter().map(|(job, _)| &job.load)).check(&Room::here())?;
@@ -135,6 +139,7 @@ impl ThreadPool {
             hurry: None,
             left_behind: Vec::new(),
             most_depth: None,
+            logs,
         };
         let mut begin = Vec::new();
         for (index, (job, verify)) in jobs.into_iter().enumerate() {
@@ -164,7 +169,10 @@ impl ThreadPool {
     ) -> Result<(), WorkerError> {
         for _ in 0..count {
             let (sender, receiver) = channel();
-            let assignment = plan.assign(self.handles.len() as u32, max_depth)?;
+            let number = self.handles.len() as u32;
+            let mut assignment = plan.assign(number, max_depth)?;
+            let recorder = |logs: &mut LogWriter| logs.recorder(number, &assignment.load);
+            assignment.recorder = self.logs.as_mut().and_then(recorder);
             let load = &assignment.load;
             let setup = Setup {
                 files: plan.job.files.clone(),
@@ -411,6 +419,16 @@ impl WorkerPool for ThreadPool {
 
     fn hold_back_arrivals(&mut self, holds: bool) {
         self.arrivals.hold_back(holds, self.clock.now_ns());
+    }
+
+    fn begin_logs(&mut self) {
+        if let Some(logs) = &self.logs {
+            logs.begin();
+        }
+    }
+
+    fn finish_logs(&mut self) -> LogWaits {
+        self.logs.as_mut().map(LogWriter::finish).unwrap_or_default()
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {

@@ -2,6 +2,7 @@
 
 use super::{Arrivals, JobPlan, Paused, PoolJob, WorkerHandle, WorkerPool, collect, shares};
 use crate::engine::sim::{Sim, World};
+use crate::logs::{LogWaits, LogWriter};
 use crate::machine::{QueueLimit, QueueReading, Starvation};
 use crate::sim::{Absence, DeviceSlot, SimSpec};
 use crate::verify::JobVerify;
@@ -25,6 +26,7 @@ pub struct VirtualPool {
     paused: Paused,
     starvations: Option<Absences>,
     starved: Starvation,
+    logs: Option<LogWriter>,
 }
 
 /// Absences that the specification asks for.
@@ -74,15 +76,18 @@ impl VirtualPool {
         slot: &DeviceSlot,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
-        Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), slot, max_depth)
+        let jobs = jobs.into_iter().map(|job| (job, None)).collect();
+        Self::start_verified(jobs, None, slot, max_depth)
     }
 
-    /// Same as [`Self::start_on`], for jobs some of which verify. The device must keep its data.
+    /// Same as [`Self::start_on`], for jobs some of which verify or write logs. To verify, the device must keep its
+    /// data.
     ///
     /// # Errors
     /// Same as [`Self::start_on`].
     pub fn start_verified(
         jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
+        mut logs: Option<LogWriter>,
         slot: &DeviceSlot,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
@@ -96,7 +101,10 @@ impl VirtualPool {
             let count = plan.workers_for(queue_depth);
             arrivals.add(&plan);
             for depth_of_worker in shares(queue_depth, count) {
-                let assignment = plan.assign(workers.len() as u32, max_depth.max(queue_depth))?;
+                let number = workers.len() as u32;
+                let mut assignment = plan.assign(number, max_depth.max(queue_depth))?;
+                let recorder = |logs: &mut LogWriter| logs.recorder(number, &assignment.load);
+                assignment.recorder = logs.as_mut().and_then(recorder);
                 let control = assignment.control.clone();
                 let pool = assignment.pool().map_err(|source| WorkerError::Memory {
                     slots: assignment.max_depth,
@@ -121,6 +129,7 @@ impl VirtualPool {
             paused: Paused::default(),
             starvations: Absences::of(slot.spec().starve, begin_ns),
             starved: Starvation::default(),
+            logs,
         };
         pool.turn_all()?;
         Ok(pool)
@@ -254,6 +263,18 @@ impl WorkerPool for VirtualPool {
 
     fn hold_back_arrivals(&mut self, holds: bool) {
         self.arrivals.hold_back(holds, self.now_ns());
+    }
+
+    fn begin_logs(&mut self) {
+        if let Some(logs) = &self.logs {
+            logs.begin();
+        }
+    }
+
+    fn finish_logs(&mut self) -> LogWaits {
+        // Waits take no virtual time.
+        self.logs.as_mut().map(LogWriter::finish);
+        LogWaits::default()
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {

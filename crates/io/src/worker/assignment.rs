@@ -8,6 +8,7 @@ use super::schedule::Schedule;
 use crate::buffers::BufferPool;
 use crate::confine::ConfineError;
 use crate::engine::EngineError;
+use crate::logs::Recorder;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
 use crate::pool::FootprintError;
 use crate::pool::fio::FioError;
@@ -35,6 +36,8 @@ pub struct Assignment {
     pub control: Arc<Control>,
     /// What it needs to verify; `None` for a load that does not verify.
     pub verify: Option<Arc<JobVerify>>,
+    /// Records its I/Os for logs; `None` if it writes none.
+    pub recorder: Option<Recorder>,
 }
 
 impl Assignment {

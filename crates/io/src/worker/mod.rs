@@ -12,12 +12,14 @@ pub mod control;
 mod passes;
 mod pauses;
 mod quota;
+mod recording;
 pub(crate) mod schedule;
 mod verified;
 mod waiting;
 
 use crate::buffers::BufferPool;
 use crate::engine::{Engine, EngineError, Io, Op};
+use crate::logs::Recorder;
 use crate::offsets::mix64;
 use crate::verify::verifier::Verifier;
 use accounting::Bank;
@@ -110,7 +112,8 @@ struct WorkerState {
     passes: Option<Arc<Passes>>,
     dependent: bool,
     verify: Option<Box<Verifier>>,
-    /// True if completions have a follow-up: a write-back or a check.
+    recorder: Option<Box<Recorder>>,
+    /// True if completions have a follow-up: a record, a write-back or a check.
     has_sequel: bool,
     batch: Batching,
     queue_depth: u32,
@@ -139,6 +142,7 @@ impl<E: Engine> Worker<E> {
             max_depth,
             control,
             verify,
+            recorder,
         } = assignment;
         let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
         let clock_ns = engine.now_ns();
@@ -168,8 +172,9 @@ impl<E: Engine> Worker<E> {
             quota,
             passes,
             dependent: load.dependent,
-            has_sequel: load.dependent || verify.is_some(),
+            has_sequel: load.dependent || verify.is_some() || recorder.is_some(),
             verify,
+            recorder: recorder.map(Box::new),
             queue_depth: 0,
             stopping: false,
             outstanding: 0,
@@ -260,6 +265,7 @@ impl<E: Engine> Worker<E> {
         } else {
             state.hand_over(now_ns);
         }
+        state.review_recording(now_ns);
         state.publish();
         state.control.acknowledge(state.change);
         let queue_depth = state.queue_depth;
@@ -316,6 +322,7 @@ impl<E: Engine> Worker<E> {
         let now_ns = self.engine.now_ns();
         let state = &mut self.state;
         state.end_window(now_ns);
+        state.end_recording(now_ns);
         state.publish();
         state.control.finish(state.bank);
     }
@@ -373,6 +380,7 @@ impl WorkerState {
         let room = room.min(pauses.room(begun, self.ios));
         if counts {
             self.bank().discard(now_ns);
+            self.review_recording(now_ns);
         }
         room
     }
@@ -508,9 +516,11 @@ impl WorkerState {
         self.free.push(index);
     }
 
-    /// Handles the follow-up of an I/O that moved all its bytes, in a load that has dependent I/Os or verifies.
+    /// Handles the follow-up of an I/O that moved all its bytes, in a load that has dependent I/Os, verifies, or writes
+    /// logs.
     #[cold]
     fn follow_up(&mut self, index: u32, now_ns: u64) {
+        self.record(index, now_ns);
         if self.dependent && self.slots[index as usize].op == Op::Read {
             return self.write_back(index, now_ns);
         }

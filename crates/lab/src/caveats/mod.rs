@@ -6,6 +6,7 @@ pub(crate) mod surroundings;
 use crate::measure::steadiness::{Unsteady, unsteadiness};
 use crate::search::{CLIENT_BOUND_PERCENT, SearchOutcome};
 use iogauge_io::engine;
+use iogauge_io::logs::LogWaits;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, MachineFact, NothingWhy, SteadinessFact};
 use iogauge_model::limit::Metric;
@@ -223,6 +224,17 @@ pub fn fallbacks(fallbacks: Vec<String>) -> impl Iterator<Item = Fact> {
 pub fn left_behind(workers: &[String]) -> Option<Fact> {
     let held = || MachineFact::WorkersHeld { workers: workers.to_vec() }.into();
     (!workers.is_empty()).then(held)
+}
+
+/// Returns the fact that workers waited for their logs during a step.
+#[must_use]
+pub fn slow_logs(waits: &LogWaits, result: &StepResult, workers: usize) -> Option<Fact> {
+    let all_ns = result.seconds * 1e9 * workers.max(1) as f64;
+    let slow = || MachineFact::SlowLogs {
+        times: waits.times,
+        percent: (waits.ns as f64 * 100.0 / all_ns.max(1.0)).min(100.0),
+    };
+    (waits.times > 0).then(|| slow().into())
 }
 
 /// Returns the fact that the user ended the run.

@@ -13,6 +13,7 @@ use crate::measure::series::Series;
 use crate::measure::steadiness::shifts;
 use crate::observe::{self, Interrupt, Observer, Phase, Setting, Status};
 use iogauge_io::engine::Op;
+use iogauge_io::logs::LogWaits;
 use iogauge_io::machine::{Counters, Logical, ProcessCpu, Sampler};
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::accounting::{Tally, Window};
@@ -47,6 +48,8 @@ pub struct Measured {
     pub failed_before: u64,
     /// Pauses, during the measurement, of the process that does the I/O.
     pub pauses: Pauses,
+    /// How long workers waited for their logs.
+    pub log_waits: LogWaits,
 }
 
 /// Observer and interrupt of a measurement.
@@ -104,6 +107,7 @@ pub fn step(
     }
     let workers = pool.workers();
     let tail = pool.stop()?;
+    let log_waits = pool.finish_logs();
     if pool.finished() && ends_by_itself {
         // All I/Os of a job that ends by itself count.
         account.total.append(&tail);
@@ -134,6 +138,7 @@ pub fn step(
         losses: pool.losses(),
         failed_before,
         pauses,
+        log_waits,
     })
 }
 
@@ -264,6 +269,7 @@ pub(crate) fn ramp(
     let mut see =
         |window: &Window, _: &dyn WorkerPool, _: &mut dyn Observer| failed += window.errors();
     run_for(pool, duration_ns, Phase::Ramp, watch, pauses, &mut see)?;
+    pool.begin_logs();
     Ok(failed + pool.take_window()?.errors())
 }
 

@@ -3,6 +3,7 @@
 pub mod doctor;
 mod fio_pool;
 pub mod job_files;
+pub mod logs;
 pub mod prepare;
 pub mod profile;
 mod region;
@@ -22,6 +23,7 @@ use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch, process_pauses};
 use crate::search::{self, SearchOutcome, SearchPlan};
+use crate::session::logs::StepLogs;
 use crate::session::prepare::{Prepared, prepare, prepare_own};
 use crate::session::verify::Checks;
 use iogauge_io::clock::Clock;
@@ -117,6 +119,20 @@ pub fn run_on(
     regions: &[Region],
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
+    run_logged(rig, step, regions, None, watch)
+}
+
+/// As [`run_on`], with the logs of the step's workers.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn run_logged(
+    rig: &Rig,
+    step: &Step,
+    regions: &[Region],
+    logs: Option<StepLogs>,
+    watch: &mut Watch<'_>,
+) -> Result<Measured, LabError> {
     let jobs = Region::of_jobs(step, regions);
     let mut sampler = sampler(rig)?;
     // fio verifies its writes itself.
@@ -124,9 +140,14 @@ pub fn run_on(
     if step.ramp_ns == 0 {
         watch.observer.window_begins();
     }
-    let mut pool = match &checks {
-        Some(checks) => rig.pool_verified(&jobs, &checks.jobs, step.queue_depth())?,
-        None => rig.pool_of(step, regions)?,
+    let mut pool = match (&checks, logs) {
+        (None, None) => rig.pool_of(step, regions)?,
+        (checks, logs) => {
+            let unchecked = vec![None; jobs.len()];
+            let verify = checks.as_ref().map_or(&unchecked, |checks| &checks.jobs);
+            let logs = logs.map(|logs| logs.start(step)).transpose()?;
+            rig.pool_extended(&jobs, verify, logs, step.queue_depth())?
+        }
     };
     pool.hurry_when(watch.interrupt.flag());
     let mut measured = reserve::watched(rig, watch, |watch| {
@@ -283,6 +304,7 @@ pub fn step_caveats(
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
     let mut facts: Vec<Fact> = caveats::fallbacks(measured.fallbacks.clone()).collect();
     facts.extend(caveats::left_behind(&measured.left_behind));
+    facts.extend(caveats::slow_logs(&measured.log_waits, &measured.result, measured.workers));
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
         facts.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
         facts.extend(caveats::of_step(&measured.result, &loads, measured.workers));

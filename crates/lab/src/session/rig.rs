@@ -6,6 +6,7 @@ use crate::session::fio_pool;
 use crate::session::profile::CADENCE;
 use crate::session::region::Region;
 use iogauge_io::engine::{self, Files};
+use iogauge_io::logs::LogWriter;
 use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::fio::{FioBinary, FioPool, FioWork, ForeignJob, Span};
@@ -358,11 +359,12 @@ impl Rig {
         PoolJob { load: load.clone(), files: Files::default(), extents }
     }
 
-    /// As [`Self::pool_on`], for jobs some of which verify.
-    pub(crate) fn pool_verified(
+    /// As [`Self::pool_on`], for jobs some of which verify or write logs.
+    pub(crate) fn pool_extended(
         &self,
         jobs: &[(Load, Region)],
         verify: &[Option<Arc<JobVerify>>],
+        logs: Option<LogWriter>,
         max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
         let target = match &self.medium {
@@ -371,7 +373,7 @@ impl Rig {
                 let jobs = jobs.iter().zip(verify);
                 let jobs =
                     jobs.map(|((load, _), verify)| (self.simulated_job(load), verify.clone()));
-                let pool = VirtualPool::start_verified(jobs.collect(), slot, max_depth)?;
+                let pool = VirtualPool::start_verified(jobs.collect(), logs, slot, max_depth)?;
                 return Ok(Box::new(pool));
             }
         };
@@ -379,7 +381,7 @@ impl Rig {
             job(target, load, region).map(|job| (job, verify.clone()))
         });
         let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(ThreadPool::start_verified(jobs, max_depth)?))
+        Ok(Box::new(ThreadPool::start_verified(jobs, logs, max_depth)?))
     }
 
     /// Checks that the target keeps written data.

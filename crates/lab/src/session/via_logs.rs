@@ -1,12 +1,14 @@
 //! Logs that a job file requests from fio. fio writes them in its own directory; iogauge then
-//! copies them to the requested paths. A log is always a new file.
+//! copies them to the requested paths. A log replaces only a log.
 
 use crate::error::LabError;
 use iogauge_io::kernel::is_among_devices;
+use iogauge_io::logs::LogError;
+use iogauge_io::output::{OutputError, OutputFile, Replace};
 use iogauge_io::targets::ReserveWatch;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a log copied between two checks of the free space.
@@ -22,10 +24,10 @@ fn split(prefix: &Path) -> Option<(PathBuf, String)> {
     Some((directory.unwrap_or(Path::new(".")).to_owned(), name))
 }
 
-/// Checks that logs with these prefixes can be made and do not exist yet.
+/// Checks that logs with these prefixes can be made, and replace only logs.
 ///
 /// # Errors
-/// A log that would replace a file, or has no directory.
+/// A log that would replace another file, or has no directory.
 pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
     for prefix in prefixes {
         let shown = prefix.display();
@@ -48,11 +50,8 @@ pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
             let found = found.to_string_lossy();
             let rest = found.strip_prefix(&name).unwrap_or_default();
             if KINDS.iter().any(|kind| rest.starts_with(kind)) {
-                return Err(LabError::Refused(format!(
-                    "{}: it is there already, and a log of fio's may take its place; hint: use \
-                     another name than {shown}",
-                    directory.join(found.as_ref()).display()
-                )));
+                let path = directory.join(found.as_ref());
+                OutputFile::check(&path, Replace::Logs).map_err(LogError::from)?;
             }
         }
     }
@@ -93,39 +92,45 @@ pub(crate) fn move_out(directory: &Path, logs: &[(String, PathBuf)]) -> Logs {
         let mut to = prefix.clone().into_os_string();
         to.push(&shown[own.len()..]);
         let to = PathBuf::from(to);
-        match copy_new(&directory.join(&name), &to) {
+        match copy(&directory.join(&name), &to) {
             Ok(wrong) => {
                 all.wrong.extend(wrong);
                 all.made.push(to);
             }
-            Err(error) => all.wrong.push(format!(
-                "{}: {error}; this log is lost, and the result is kept; hint: use another name, which \
-                 nobody else uses",
-                to.display()
-            )),
+            Err(error) => all.wrong.push(format!("log {} is lost: {error}", to.display())),
         }
     }
     all
 }
 
-/// Copies a log to an unused name, as far as there is room. Returns what is wrong with the copy, if
-/// anything.
-fn copy_new(from: &Path, to: &Path) -> std::io::Result<Option<String>> {
+/// Why a log could not be copied.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+enum CopyError {
+    Output(#[from] OutputError),
+    Io(#[from] io::Error),
+}
+
+/// Copies a log to its requested name, as far as there is room. Returns what is wrong with the
+/// copy, if anything.
+fn copy(from: &Path, to: &Path) -> Result<Option<String>, CopyError> {
     // fio may have made something other than a file.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut from = File::from(rustix::fs::open(from, flags, Mode::empty())?);
+    let from = rustix::fs::open(from, flags, Mode::empty()).map_err(io::Error::from)?;
+    let mut from = File::from(from);
     if !from.metadata()?.is_file() {
-        return Err(ErrorKind::InvalidInput.into());
+        return Err(io::Error::from(ErrorKind::InvalidInput).into());
     }
     let shown = to.display();
-    let mut file = File::create_new(to)?;
+    let mut file = OutputFile::check(to, Replace::Logs)?;
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
     let room = ReserveWatch::of_directory(parent.unwrap_or(Path::new(".")));
-    let mut room = room.map_err(std::io::Error::other)?;
+    let mut room = room.map_err(io::Error::other)?;
     let (mut buffer, mut last) = (vec![0; COPIED_BYTES], None);
     loop {
         if let Err(error) = room.check() {
-            return Ok(Some(format!("log {shown} is cut off: {error}")));
+            let wrong = format!("log {shown} is cut off: {error}");
+            return file.commit().map(|()| Some(wrong)).map_err(CopyError::from);
         }
         let n = from.read(&mut buffer)?;
         let Some(byte) = n.checked_sub(1).map(|end| buffer[end]) else { break };
@@ -135,8 +140,10 @@ fn copy_new(from: &Path, to: &Path) -> std::io::Result<Option<String>> {
     // Each entry of a log is a line. An empty log is as fio left it, for example after a run
     // shorter than log_avg_msec.
     let is_whole = last.is_none_or(|byte| byte == b'\n');
-    Ok((!is_whole)
-        .then(|| format!("log {shown} is cut off: fio did not write its last line whole")))
+    let wrong = (!is_whole)
+        .then(|| format!("log {shown} is cut off: fio did not write its last line whole"));
+    file.commit()?;
+    Ok(wrong)
 }
 
 #[cfg(test)]
@@ -144,15 +151,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moved_log_never_overwrites_an_existing_file() {
+    fn moved_log_replaces_only_a_log() {
         let place = tempfile::tempdir().unwrap();
         let (own, out) = (place.path().join("own"), place.path().join("out"));
         fs::create_dir(&own).unwrap();
         fs::create_dir(&out).unwrap();
+        let line = "1, 2, 0, 4096, 0\n";
         for name in ["log0_bw.1.log", "log0_clat.2.log", "log1_iops.log", "other", "log10_bw.log"] {
-            fs::write(own.join(name), format!("{name}\n")).unwrap();
+            fs::write(own.join(name), line).unwrap();
         }
-        fs::write(own.join("log0_clat.2.log"), "1, 2, 3, 4, 0\n5, 6").unwrap();
+        fs::write(own.join("log0_clat.2.log"), format!("{line}5, 6")).unwrap();
         fs::write(own.join("log1_iops.log"), "").unwrap();
         let logs = [("log0".to_owned(), out.join("x")), ("log1".to_owned(), out.join("y"))];
         let prefixes: Vec<PathBuf> = logs.iter().map(|(_, prefix)| prefix.clone()).collect();
@@ -162,15 +170,16 @@ mod tests {
         assert!(wrong[0].contains("x_clat.2.log is cut off"), "{wrong:?}");
         let wanted = ["x_bw.1.log", "x_clat.2.log", "y_iops.log"].map(|name| out.join(name));
         assert_eq!(made, wanted);
-        assert_eq!(fs::read_to_string(&wanted[0]).unwrap(), "log0_bw.1.log\n");
-        assert!(matches!(judge(&prefixes), Err(LabError::Refused(_))));
-        // A log whose name was taken in the meantime is lost; the others are not.
-        fs::write(own.join("log0_clat.2.log"), "1, 2, 3, 4, 0\n").unwrap();
-        fs::remove_file(&wanted[1]).unwrap();
+        assert_eq!(fs::read_to_string(&wanted[0]).unwrap(), line);
+        judge(&prefixes).unwrap();
+        // A log whose name was taken in the meantime is lost; the others replace the logs there.
+        fs::write(own.join("log0_clat.2.log"), line).unwrap();
         fs::write(&wanted[0], "another's").unwrap();
+        assert!(judge(&prefixes).unwrap_err().is_refusal());
         let Logs { made, wrong } = move_out(&own, &logs);
-        assert_eq!((made, wrong.len()), (vec![wanted[1].clone()], 2));
-        assert!(wrong[0].starts_with(wanted[0].to_str().unwrap()), "{wrong:?}");
+        assert_eq!((made, wrong.len()), (wanted[1..].to_vec(), 1));
+        assert!(wrong[0].contains(wanted[0].to_str().unwrap()), "{wrong:?}");
+        assert_eq!(fs::read_to_string(&wanted[1]).unwrap(), line);
         assert_eq!(fs::read_to_string(&wanted[0]).unwrap(), "another's");
         assert!(
             judge(&[place.path().join("no/x")]).is_err() && judge(&[PathBuf::from("/")]).is_err()

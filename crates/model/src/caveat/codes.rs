@@ -75,6 +75,8 @@ caveat_codes! {
         "increase --numjobs or --bs, or add --iodepth_batch_submit=16 --iodepth_batch_complete_min=8";
     ClientStarved = "client-starved", Share, "the workers lacked processor time",
         "use a machine with idle processors; --max-starvation=100% excludes nothing";
+    SlowLogs = "slow-logs", Share, "the workers waited for their logs",
+        "use log_avg_msec=1000, which has fewer lines, or another device for the logs";
     StealTime = "steal-time", Share, "the hypervisor took processor time away",
         "repeat the run at a quieter time and compare";
     DepthNotReached = "depth-not-reached", Doubt, "the queue depth achieved is below the one requested",

@@ -89,6 +89,11 @@ pub enum MachineFact {
     },
     Starved(StarvedFact),
     Paused(PauseFact),
+    /// Workers waited because their logs were not written fast enough, for this share of their time.
+    SlowLogs {
+        times: u64,
+        percent: f64,
+    },
     /// Workers that did not end; each entry describes one.
     WorkersHeld {
         workers: Vec<String>,
@@ -152,6 +157,15 @@ impl MachineFact {
             .weighed(percent / 100.0),
             Self::Starved(fact) => starved(fact, command),
             Self::Paused(fact) => paused(fact, command),
+            Self::SlowLogs { times, percent } => Caveat::of(
+                CaveatCode::SlowLogs,
+                format!(
+                    "the workers waited {} times, {percent:.1} % of their time, until lines of their logs were \
+                     written; without logs the IOPS are higher and the latencies lower",
+                    Count(*times as f64)
+                ),
+            )
+            .weighed(percent / 100.0),
             Self::WorkersHeld { workers } => held(workers),
         }
     }
@@ -301,6 +315,7 @@ pub(super) fn examples() -> Vec<MachineFact> {
         }),
         MachineFact::Paused(PauseFact { left_out: Some((1, 1, 2)), ..pause }),
         MachineFact::Paused(PauseFact { via_fio: true, ..pause }),
+        MachineFact::SlowLogs { times: 12, percent: 20.0 },
         MachineFact::WorkersHeld { workers: vec![text("thread iogauge-0 waits"), text("another")] },
     ]
 }

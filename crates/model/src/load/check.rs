@@ -1,6 +1,6 @@
 //! Checks of combinations of options.
 
-use super::{Distribution, Load, LoadError, Modifier};
+use super::{Distribution, Load, LoadError, Logs, Modifier};
 
 fn fail(option: &'static str, reason: impl Into<String>) -> Result<(), LoadError> {
     Err(LoadError::new(option, reason))
@@ -18,7 +18,21 @@ impl Load {
         self.check_blocks()?;
         self.content.check()?;
         self.check_verify()?;
+        self.check_logs()?;
         self.check_extent()
+    }
+
+    fn check_logs(&self) -> Result<(), LoadError> {
+        let Some(logs) = &self.logs else { return Ok(()) };
+        if logs.histogram.is_some() && logs.histogram_window_ms == 0 {
+            let reason = "has no effect without log_hist_msec; hint: use log_hist_msec=1000, too";
+            return fail("write_hist_log", reason);
+        }
+        if logs.coarseness > Logs::MOST_COARSE {
+            let reason = format!("must be between 0 and 6, not {}", logs.coarseness);
+            return fail("log_hist_coarseness", reason);
+        }
+        Ok(())
     }
 
     fn check_mix(&self) -> Result<(), LoadError> {

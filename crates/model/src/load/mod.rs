@@ -5,6 +5,7 @@ mod check;
 mod content;
 mod cpus;
 mod engine;
+mod logs;
 mod offsets;
 pub mod options;
 mod pattern;
@@ -14,6 +15,7 @@ pub use block::{BlockRange, BlockSizes, BlockSplit};
 pub use content::Content;
 pub use cpus::{CpuPolicy, Cpus};
 pub use engine::{EngineKind, REMOTE_ENGINES};
+pub use logs::Logs;
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern, VerifyRound};
@@ -295,6 +297,9 @@ pub struct Load {
     /// Percentiles in fio's JSON output, above 0 and up to 100, ascending; empty for fio's default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<f64>,
+    /// Log files in fio's formats; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<Logs>,
     /// Seed of offsets, mix, block sizes and arrivals. The same seed gives the same I/Os.
     pub seed: u64,
 }
@@ -336,6 +341,7 @@ impl Default for Load {
             cpu_policy: CpuPolicy::Shared,
             nice: 0,
             percentiles: Vec::new(),
+            logs: None,
             seed: 1,
         }
     }
@@ -358,6 +364,12 @@ impl Load {
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
         self.iodepth.saturating_mul(self.numjobs)
+    }
+
+    /// Number of workers: with an engine that has one I/O outstanding in each, as many as the queue depth.
+    #[must_use]
+    pub fn workers(&self) -> u32 {
+        if self.engine.is_synchronous() { self.queue_depth() } else { self.numjobs }
     }
 
     /// Returns the value of `rw` for the pattern and its modifier: `randread:8`, `read:-8k`. It does not

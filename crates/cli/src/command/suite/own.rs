@@ -9,12 +9,14 @@ use crate::job_source::{Here, named};
 use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
 use iogauge_lab::Region;
 use iogauge_lab::suite::{FileLoad, Needs, Own, SuiteError, SuiteOptions, content_word};
-use iogauge_model::load::options::{self, LoadOption, ROWS, Span, Typed};
+use iogauge_model::load::options::{self, LoadOption, OnLine, ROWS, Span, Typed};
 use iogauge_model::load::{EngineKind, LoadError};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteHead};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+const NO_LOGS: &str = "a suite writes no logs; hint: use iogauge run";
 
 /// A suite file that was read.
 #[derive(Debug)]
@@ -35,6 +37,10 @@ impl OwnFile {
         let text = Here.read(path).map_err(|error| Usage(format!("{shown}: {error}")))?;
         let is_job_file = named(&path.to_string_lossy()).is_some();
         let groups = is_job_file.then(|| job_file::groups(path, false)).transpose()?;
+        let mut jobs = groups.iter().flatten().flat_map(|group| &group.jobs);
+        if let Some(job) = jobs.find(|job| job.writes_logs()) {
+            return Err(Usage(format!("{}: {NO_LOGS} {shown}", job.place)).into());
+        }
         Ok(Self { path: path.to_owned(), text, groups })
     }
 
@@ -173,6 +179,9 @@ impl<'a> Reader<'a> {
         for option in &job.options {
             let wrong = |reason| self.wrong(option.line, reason);
             let row = row_of(option).ok_or_else(|| wrong(no_option(&option.name)))?;
+            if row.on_line == OnLine::OfRun {
+                return Err(wrong(format!("{}: {}", option.name, NO_LOGS)));
+            }
             let word = (row, Some(option.value.as_str()));
             let typed = Typed::iogauge().with([word].into_iter());
             let typed = typed.map_err(|error| wrong(in_words(option, &error)))?;

@@ -67,6 +67,7 @@ impl Typed {
                 complete_max: self.batch_complete_max.unwrap_or(0),
             },
             verify: self.verify(),
+            logs: self.logs.named(self.name.as_deref().unwrap_or_default()),
             ..self.plain.clone()
         }
     }

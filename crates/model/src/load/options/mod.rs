@@ -38,6 +38,8 @@ pub enum OnLine {
     Refused(&'static str),
     /// The option belongs to the command and applies to all jobs. It is refused for a single job.
     OfCommand(&'static str),
+    /// The option is accepted and is in the help, but only `iogauge run` can carry it out.
+    OfRun,
 }
 
 /// A workload option.
@@ -59,8 +61,9 @@ pub struct LoadOption {
     pub on_line: OnLine,
     /// Options that cannot be combined with this one.
     pub conflicts: &'static [&'static str],
-    /// The option that this one needs to have an effect, with a value for the hint.
-    pub requires: Option<&'static str>,
+    /// Options of which this one needs at least one to have an effect, each with a value for the hint. Empty if it
+    /// needs none.
+    pub requires: &'static [&'static str],
     /// Parses the value.
     pub set: Setter,
     /// Formats the value.

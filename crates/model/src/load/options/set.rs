@@ -3,7 +3,7 @@
 use super::MOST;
 use super::typed::{Rates, Typed};
 use super::value::{Dialect, KbBase, Value, Wrong, number};
-use crate::load::{BlockSplit, Distribution, EngineKind, Rw};
+use crate::load::{BlockSplit, Distribution, EngineKind, Logs, Rw};
 
 type Set = Result<(), Wrong>;
 
@@ -287,6 +287,15 @@ pub(super) fn percentile_list(o: &mut Typed, value: &Value<'_>) -> Set {
     all.dedup();
     o.plain.percentiles = all;
     Ok(())
+}
+
+pub(super) fn log_hist_coarseness(o: &mut Typed, value: &Value<'_>) -> Set {
+    let coarseness = value.small()?;
+    if coarseness > Logs::MOST_COARSE {
+        let most = Logs::MOST_COARSE;
+        return Err(Wrong::value(format!("must be between 0 and {most}, not {coarseness}")));
+    }
+    put(&mut o.logs.coarseness, coarseness)
 }
 
 pub(super) fn ioengine(o: &mut Typed, value: &Value<'_>) -> Set {

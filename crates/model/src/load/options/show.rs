@@ -1,7 +1,7 @@
 //! Formats the options of a workload.
 
 use crate::load::{
-    BlockSizes, CpuPolicy, Distribution, EngineKind, Load, Modifier, SyncMode, Verify,
+    BlockSizes, CpuPolicy, Distribution, EngineKind, Load, Logs, Modifier, SyncMode, Verify,
 };
 use crate::units::{size_word, time_word};
 
@@ -90,6 +90,11 @@ pub(super) fn buffer_compress_chunk(load: &Load) -> Option<String> {
 /// Formats a verification option, if the workload verifies.
 pub(super) fn verify(load: &Load, of: fn(&Verify) -> Option<String>) -> Option<String> {
     load.verify.as_ref().and_then(of)
+}
+
+/// Formats an option of logs, if the workload writes any.
+pub(super) fn log(load: &Load, of: fn(&Logs) -> Option<String>) -> Option<String> {
+    load.logs.as_ref().and_then(of)
 }
 
 pub(super) fn cpus_allowed(load: &Load) -> Option<String> {

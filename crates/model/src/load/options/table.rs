@@ -14,7 +14,7 @@ const fn row(name: &'static str, value: &'static str, set: Setter, show: Shower)
         is_flag: false,
         on_line: OnLine::Shown,
         conflicts: &[],
-        requires: None,
+        requires: &[],
         set,
         show,
     }
@@ -23,6 +23,11 @@ const fn row(name: &'static str, value: &'static str, set: Setter, show: Shower)
 /// A switch: `0` or `1`; without a value, `1`.
 const fn flag(name: &'static str, set: Setter, show: Shower) -> LoadOption {
     LoadOption { is_flag: true, default: "0", ..row(name, "0|1", set, show) }
+}
+
+/// A kind of log.
+const fn log(name: &'static str, set: Setter, show: Shower) -> LoadOption {
+    row(name, "PREFIX", set, show).of_run()
 }
 
 /// An option that is not part of the workload itself.
@@ -47,8 +52,12 @@ impl LoadOption {
         Self { conflicts, ..self }
     }
 
-    const fn requires(self, requires: &'static str) -> Self {
-        Self { requires: Some(requires), ..self }
+    const fn requires(self, requires: &'static [&'static str]) -> Self {
+        Self { requires, ..self }
+    }
+
+    const fn of_run(self) -> Self {
+        Self { on_line: OnLine::OfRun, ..self }
     }
 
     const fn hidden(self) -> Self {
@@ -236,7 +245,7 @@ pub const ROWS: &[LoadOption] = &[
         show::thinktime_blocks,
     )
     .default("1")
-    .requires("thinktime=1ms")
+    .requires(&["thinktime=1ms"])
     .help("I/Os between two think times; also the most outstanding then"),
     row("startdelay", "TIME", set::startdelay, show::startdelay)
         .default("0")
@@ -302,7 +311,7 @@ pub const ROWS: &[LoadOption] = &[
     .help("Stop each job after SIZE bytes"),
     row("loops", "N", |o, v| put(&mut o.loops, v.number()?), nothing)
         .default("1")
-        .requires("io_size=1g")
+        .requires(&["io_size=1g"])
         .help("Do the work of --io_size N times"),
     row(
         "randseed",
@@ -398,13 +407,100 @@ pub const ROWS: &[LoadOption] = &[
         show::cpus_allowed_policy,
     )
     .default("shared")
-    .requires("cpus_allowed=0-3")
+    .requires(&["cpus_allowed=0-3"])
     .help("shared, or split, which gives each worker one processor"),
     row("nice", "N", set::nice, |load| word(load.nice))
         .default("0")
         .help("Added to the nice value of the workers, -20 to 19"),
     row("percentile_list", "LIST", set::percentile_list, show::percentile_list)
         .help("Percentiles that fio's JSON shows, as in 50:99:99.9"),
+    log(
+        "write_lat_log",
+        |o, v| put(&mut o.logs.latency, v.prefix()?),
+        |load| show::log(load, |logs| logs.latency.clone()),
+    )
+    .help("Write the latency of each I/O to the logs PREFIX_lat.N.log and PREFIX_clat.N.log"),
+    log(
+        "write_bw_log",
+        |o, v| put(&mut o.logs.bandwidth, v.prefix()?),
+        |load| show::log(load, |logs| logs.bandwidth.clone()),
+    )
+    .help("Write the bandwidth to the log PREFIX_bw.N.log"),
+    log(
+        "write_iops_log",
+        |o, v| put(&mut o.logs.iops, v.prefix()?),
+        |load| show::log(load, |logs| logs.iops.clone()),
+    )
+    .help("Write the IOPS to the log PREFIX_iops.N.log"),
+    log(
+        "write_hist_log",
+        |o, v| put(&mut o.logs.histogram, v.prefix()?),
+        |load| show::log(load, |logs| logs.histogram.clone()),
+    )
+    .help("Write latency histograms to the log PREFIX_clat_hist.N.log"),
+    row(
+        "log_avg_msec",
+        "MSEC",
+        |o, v| put(&mut o.logs.window_ms, v.small()?.into()),
+        |load| show::log(load, |logs| word(logs.window_ms)),
+    )
+    .default("0")
+    .requires(A_LOG)
+    .of_run()
+    .help("A line in a log for each MSEC milliseconds; 0 for each I/O"),
+    row(
+        "log_hist_msec",
+        "MSEC",
+        |o, v| put(&mut o.logs.histogram_window_ms, v.small()?.into()),
+        |load| show::log(load, |logs| word(logs.histogram_window_ms)),
+    )
+    .default("0")
+    .requires(A_HISTOGRAM)
+    .of_run()
+    .help("Milliseconds for each histogram in a log"),
+    row("log_hist_coarseness", "N", set::log_hist_coarseness, |load| {
+        show::log(load, |logs| word(logs.coarseness))
+    })
+    .default("0")
+    .requires(A_HISTOGRAM)
+    .of_run()
+    .help("Join 2 to the power of N bins of a histogram in a log, 0 to 6"),
+    flag(
+        "log_offset",
+        |o, v| put(&mut o.logs.has_offset, v.stated_switch()?),
+        |load| show::log(load, |logs| switch(logs.has_offset)),
+    )
+    .requires(A_LOG)
+    .of_run()
+    .help("Write the offset of each I/O to the logs"),
+    flag(
+        "log_max_value",
+        |o, v| put(&mut o.logs.is_maximum, v.stated_switch()?),
+        |load| show::log(load, |logs| switch(logs.is_maximum)),
+    )
+    .requires(&["log_avg_msec=1000"])
+    .of_run()
+    .help("Write the maximum latency of --log_avg_msec to the logs, not the mean"),
+    flag(
+        "log_unix_epoch",
+        |o, v| put(&mut o.logs.unix_time, v.stated_switch()?),
+        |load| show::log(load, |logs| switch(logs.unix_time)),
+    )
+    .requires(A_LOG)
+    .of_run()
+    .help("Write times to the logs as milliseconds since 1970, not since the start"),
+    flag(
+        "per_job_logs",
+        |o, v| put(&mut o.logs.per_job, v.stated_switch()?),
+        |load| show::log(load, |logs| switch(logs.per_job)),
+    )
+    .default("1")
+    .requires(A_LOG)
+    .of_run()
+    .help("0 writes one log for all workers, without their number N in its name"),
+    row("log_entries", "N", |_, v| v.number().map(drop), nothing)
+        .hidden()
+        .help("Accepted for compatibility with fio: a log takes a fixed amount of memory"),
     row("name", "NAME", |o, v| put(&mut o.name, Some(v.word()?.to_owned())), nothing)
         .help("Name of the job; without it, the workload in words"),
     flag("unlink", |o, v| put(&mut o.unlink, v.switch()?), nothing)
@@ -420,7 +516,7 @@ pub const ROWS: &[LoadOption] = &[
     row("latency_percentile", "PERCENT", set::latency_percentile, nothing)
         .hidden()
         .default("100")
-        .requires("latency_target=5ms")
+        .requires(&["latency_target=5ms"])
         .help("For find: the percentile that --latency_target bounds"),
     flag("stonewall", |o, v| put(&mut o.stonewall, v.switch()?), nothing)
         .hidden()
@@ -464,4 +560,11 @@ pub const ROWS: &[LoadOption] = &[
         .help("Whether k is 1024 and ki 1000, or the other way round"),
 ];
 
-const VERIFY: &str = "verify=crc32c";
+const VERIFY: &[&str] = &["verify=crc32c"];
+const A_LOG: &[&str] = &[
+    "write_lat_log=PREFIX",
+    "write_bw_log=PREFIX",
+    "write_iops_log=PREFIX",
+    "write_hist_log=PREFIX",
+];
+const A_HISTOGRAM: &[&str] = &["write_hist_log=PREFIX"];

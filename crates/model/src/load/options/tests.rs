@@ -49,6 +49,13 @@ const VALUES: &[(&str, &str)] = &[
     ("cpus_allowed_policy", "split"),
     ("nice", "-5"),
     ("percentile_list", "50:99.9"),
+    ("write_lat_log", "logs/a"),
+    ("write_bw_log", "logs/b"),
+    ("write_iops_log", "c"),
+    ("write_hist_log", "d"),
+    ("log_avg_msec", "500"),
+    ("log_hist_msec", "1000"),
+    ("log_hist_coarseness", "2"),
     ("name", "mine"),
     ("latency_target", "5ms"),
     ("latency_percentile", "99"),
@@ -69,6 +76,9 @@ const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("bs_unaligned", &[("bsrange", "4k-64k"), ("direct", "0")]),
     ("rate_process", &[("rate_iops", "5")]),
     ("iodepth_batch_complete_min", &[("iodepth", "8")]),
+    ("write_hist_log", &[("log_hist_msec", "1000")]),
+    ("log_hist_coarseness", &[("log_hist_msec", "1000")]),
+    ("log_max_value", &[("write_bw_log", "b")]),
     ("buffer_compress_chunk", &[("buffer_compress_percentage", "50")]),
 ];
 
@@ -92,7 +102,8 @@ fn every_option_name_is_unique_and_documented() {
         assert!(row.help.len() > 10, "{}", row.name);
         assert!(!row.help.contains('\n') && !row.help.ends_with('.'), "{}", row.help);
         let others = row.conflicts.iter().copied();
-        for other in others.chain(row.requires.and_then(|needed| needed.split('=').next())) {
+        for other in others.chain(row.requires.iter().filter_map(|needed| needed.split('=').next()))
+        {
             assert!(find(other).is_some_and(|found| found.name == other), "{other}");
         }
         if let OnLine::Refused(why) | OnLine::OfCommand(why) = row.on_line {
@@ -113,7 +124,7 @@ fn set_options_are_printed_and_parse_back() {
             assert!(Typed::iogauge().set(row, Some(value(row)), None).is_err(), "{}", row.name);
             continue;
         }
-        let needed = row.requires.and_then(|needed| needed.split_once('='));
+        let needed = row.requires.first().and_then(|needed| needed.split_once('='));
         let beside =
             BESIDE.iter().filter(|(name, _)| *name == row.name).flat_map(|(_, words)| *words);
         let words = beside.copied().chain(needed).chain([(row.name, value(row))]);
@@ -142,7 +153,7 @@ fn option_defaults_match_load_defaults() {
     for row in ROWS {
         assert_eq!(row.shown(&load), None, "{}", row.name);
         let mut typed = Typed::iogauge();
-        if row.default.is_empty() || row.requires.is_some() {
+        if row.default.is_empty() || !row.requires.is_empty() {
             continue;
         }
         typed.set(row, Some(row.default), None).unwrap();
@@ -174,6 +185,13 @@ fn conflicting_options_are_reported() {
             "thinktime_blocks: has no effect without thinktime; hint: use --thinktime=1ms, too",
         ),
         ("bs=4k blocksize=8k", "bs: is given twice"),
+        (
+            "log_offset=1",
+            "log_offset: has no effect without write_lat_log or write_bw_log or write_iops_log or \
+             write_hist_log; hint: use --write_lat_log=PREFIX, too",
+        ),
+        ("write_hist_log=a", "write_hist_log: has no effect without log_hist_msec; hint: use "),
+        ("write_hist_log=a log_hist_coarseness=7", "log_hist_coarseness: must be between 0 and 6"),
         ("filename=a", "filename: TARGET names the files; hint: "),
     ] {
         let typed = typed(words).and_then(|typed| typed.load(typed.plain.engine, &[]));

@@ -4,7 +4,7 @@ use super::value::{Dialect, KbBase, Span, Value, Wrong};
 use super::{LoadOption, OnLine};
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
-    ArrivalProcess, BlockSplit, EngineKind, Load, LoadError, Pattern, Rw, Sequencer,
+    ArrivalProcess, BlockSplit, EngineKind, Load, LoadError, Logs, Pattern, Rw, Sequencer,
     VerifyAlgorithm, VerifyPattern,
 };
 use std::collections::BTreeMap;
@@ -77,6 +77,8 @@ pub struct Typed {
     pub rate: Rates,
     pub rate_iops: Rates,
     pub rate_process: ArrivalProcess,
+    /// An empty prefix stands for the name of the job.
+    pub logs: Logs,
     pub filename: Vec<String>,
     pub directory: Vec<String>,
     pub filename_format: String,
@@ -151,6 +153,7 @@ impl Typed {
             rate: Rates::default(),
             rate_iops: Rates::default(),
             rate_process: ArrivalProcess::Linear,
+            logs: Logs::default(),
             filename: Vec::new(),
             directory: Vec::new(),
             filename_format: "$jobname.$jobnum.$filenum".to_owned(),
@@ -247,10 +250,12 @@ impl Typed {
     /// Checks that each option has the option that it needs.
     pub(super) fn check_companions(&self) -> Result<(), LoadError> {
         for (row, _) in self.rows() {
-            let Some(needed) = row.requires else { continue };
-            let (name, _) = needed.split_once('=').unwrap_or((needed, ""));
-            if !self.has(name) {
-                let reason = format!("has no effect without {name}; hint: use --{needed}, too");
+            let Some(needed) = row.requires.first() else { continue };
+            let name = |needed: &&'static str| needed.split('=').next().unwrap_or_default();
+            if !row.requires.iter().any(|needed| self.has(name(needed))) {
+                let names: Vec<&str> = row.requires.iter().map(name).collect();
+                let names = names.join(" or ");
+                let reason = format!("has no effect without {names}; hint: use --{needed}, too");
                 return Err(LoadError::new(row.name, reason));
             }
         }
@@ -267,6 +272,12 @@ impl Typed {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.given.is_empty()
+    }
+
+    /// Returns the first option typed that only `iogauge run` can carry out.
+    #[must_use]
+    pub fn of_run(&self) -> Option<&'static str> {
+        self.rows().find(|(row, _)| row.on_line == OnLine::OfRun).map(|(row, _)| row.name)
     }
 
     /// Returns where an option was typed last, under any of its names.

@@ -103,6 +103,21 @@ impl<'a> Value<'a> {
         self.text.filter(|text| !text.is_empty()).ok_or_else(missing)
     }
 
+    /// Returns the prefix of the names of log files. In fio's job files, an empty one stands for the name of the
+    /// job.
+    pub fn prefix(&self) -> Result<Option<String>, Wrong> {
+        let is_fio = matches!(self.dialect, Dialect::Fio(_));
+        if is_fio && self.text.unwrap_or_default().is_empty() {
+            return Ok(Some(String::new()));
+        }
+        let prefix = self.word()?;
+        if prefix.ends_with('/') {
+            let reason = format!("\"{prefix}\" is a directory; hint: use {prefix}NAME");
+            return Err(Wrong::value(reason));
+        }
+        Ok(Some(prefix.to_owned()))
+    }
+
     /// Parses a switch. Without a value it is on.
     pub fn switch(&self) -> Result<bool, Wrong> {
         match self.text {

@@ -1,0 +1,74 @@
+//! The log files of a run, in fio's formats.
+
+use crate::error::LabError;
+use iogauge_fio::log_out::LogKind;
+use iogauge_io::logs::{LogFiles, LogWriter, WorkerLogs};
+use iogauge_io::worker::WorkerError;
+use iogauge_model::Step;
+use std::path::PathBuf;
+
+/// The log files of all steps of a run.
+#[derive(Debug, Default)]
+pub struct RunLogs {
+    files: LogFiles,
+    steps: Vec<Option<StepLogs>>,
+}
+
+/// The logs of the workers of a step, by their number; `None` for workers without logs.
+#[derive(Debug, Clone)]
+pub struct StepLogs(Vec<Option<WorkerLogs>>);
+
+impl RunLogs {
+    /// Checks where the workers of these steps would write logs. Changes nothing. As in fio, workers are numbered over
+    /// all steps, from 1.
+    ///
+    /// # Errors
+    /// A log would replace a file that is not a log, or its directory cannot be written.
+    pub fn check<'a>(steps: impl Iterator<Item = &'a Step>) -> Result<Self, LabError> {
+        let mut run = Self::default();
+        let mut number = 0;
+        for step in steps {
+            let mut workers = Vec::new();
+            for job in &step.jobs {
+                for _ in 0..job.load.workers() {
+                    number += 1;
+                    let Some(logs) = &job.load.logs else {
+                        workers.push(None);
+                        continue;
+                    };
+                    let mut files = [const { None }; LogKind::ALL.len()];
+                    for (kind, file) in LogKind::ALL.into_iter().zip(&mut files) {
+                        let path = kind.path(logs, number);
+                        *file = path.map(|path| run.files.open(&path)).transpose()?;
+                    }
+                    workers.push(Some(WorkerLogs { logs: logs.clone(), files }));
+                }
+            }
+            let has_logs = workers.iter().any(Option::is_some);
+            run.steps.push(has_logs.then_some(StepLogs(workers)));
+        }
+        Ok(run)
+    }
+
+    /// Returns the logs of a step, by its index; `None` if none of its workers writes any.
+    #[must_use]
+    pub fn of_step(&self, index: usize) -> Option<StepLogs> {
+        self.steps.get(index)?.clone()
+    }
+
+    /// Gives all logs their names. If the run is not `complete`, those without a line are left out, because their
+    /// workers may not have run. Returns the paths of the logs, and what is wrong with them, one line each.
+    #[must_use]
+    pub fn commit(self, complete: bool) -> (Vec<PathBuf>, Vec<String>) {
+        self.files.commit(complete)
+    }
+}
+
+impl StepLogs {
+    /// Starts the thread that writes the logs of a step, which begin after its ramp.
+    pub(crate) fn start(self, step: &Step) -> Result<LogWriter, LabError> {
+        let Self(workers) = self;
+        let writer = LogWriter::start(workers, step.ramp_ns == 0);
+        Ok(writer.map_err(WorkerError::Thread)?)
+    }
+}
