@@ -23,7 +23,7 @@ fn starts(program: &str) -> bool {
 #[test]
 fn fio_json_goes_to_stdout_and_text_to_stderr() {
     let place = Place::new();
-    let load = ["--rw=randrw", "--iodepth=4", "--numjobs=2"];
+    let load = ["--rw=randrw", "--iodepth=4", "--numjobs=2", "--lat_percentiles=1"];
     let done = quick(&place, &[&load[..], &["--output-format=json+"]].concat()).ends(0);
     assert!(done.stderr.contains("IOPS"), "{}", done.stderr);
     let document = done.json();
@@ -246,7 +246,8 @@ fn clat2csv_parses_every_histogram_bucket() {
         return skip(TEST, "no Python with the module six, which it imports");
     };
     let place = Place::new();
-    let text = real_run(&place, &["--rw=randrw", "--iodepth=4", "--fsync=32"]);
+    let line = ["--rw=randrw", "--iodepth=4", "--fsync=32", "--lat_percentiles=1"];
+    let text = real_run(&place, &line);
     std::fs::write(place.work().join("run.json"), &text).unwrap();
     for more in [&[][..], &["--validate"]] {
         let output = Command::new(&python)

@@ -98,6 +98,7 @@ fn load() -> Load {
         iodepth: 4,
         numjobs: 2,
         fsync_every: 16,
+        lat_percentiles: true,
         ..Load::default()
     }
 }
@@ -353,6 +354,25 @@ fn each_job_has_an_entry_and_each_step_a_group() {
     assert_eq!(document["disk_util"].as_array().unwrap().len(), 1);
     assert_eq!(document["disk_util"][0]["read_ios"], 2000);
     assert_eq!(document["disk_util"][0]["util"], 50.0);
+}
+
+#[test]
+fn percentiles_and_bins_are_in_the_latencies_that_have_them() {
+    let entry =
+        |load: Load| written(&run(load.into(), vec![step()]), Detail::Bins)["jobs"][0].clone();
+    for (clat_percentiles, lat_percentiles) in [(true, false), (false, true), (false, false)] {
+        let job = entry(Load { clat_percentiles, lat_percentiles, ..load() });
+        let read = &job["read"];
+        for (latency, has_them) in [("clat_ns", clat_percentiles), ("lat_ns", lat_percentiles)] {
+            assert_eq!(read[latency]["percentile"].is_object(), has_them, "{latency}");
+            assert_eq!(read[latency]["bins"].is_object(), has_them, "{latency}");
+            assert_eq!(read[latency]["N"], 1000);
+        }
+        assert!(job["sync"]["lat_ns"]["percentile"].is_object());
+    }
+    let options = |load| entry(load)["job options"].clone();
+    assert_eq!(options(load())["lat_percentiles"], "1");
+    assert_eq!(options(Load { clat_percentiles: false, ..load() })["clat_percentiles"], "0");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One direction of a job: `read`, `write`, `trim`, and the smaller `sync`.
 
 use super::Detail;
+use iogauge_model::Load;
 use iogauge_model::histogram::{Histogram, fio_bucket_value};
 use iogauge_model::result::{DirectionResult, IntervalPoint};
 use serde::{Serialize, Serializer};
@@ -22,8 +23,8 @@ pub(super) struct Group<'a> {
     /// Bytes per second of the direction over all jobs of the step.
     pub(super) bytes_per_sec: f64,
     pub(super) detail: Detail,
-    /// Percentiles to print; empty for fio's default.
-    pub(super) percentiles: &'a [f64],
+    /// The workload, which determines the percentiles.
+    pub(super) load: &'a Load,
 }
 
 #[derive(Debug, Serialize)]
@@ -98,11 +99,17 @@ impl Serialize for Bins {
 }
 
 impl Latency {
+    /// Returns the statistics without percentiles and buckets, unless they are `wanted`.
+    fn with_percentiles_if(&self, wanted: bool) -> Self {
+        if wanted { self.clone() } else { Self { percentile: None, bins: None, ..*self } }
+    }
+
     fn of(histogram: &Histogram, group: &Group<'_>) -> Self {
         if histogram.count() == 0 {
             return Self::default();
         }
-        let asked = if group.percentiles.is_empty() { &PERCENTILES } else { group.percentiles };
+        let own = &group.load.percentiles[..];
+        let asked = if own.is_empty() { &PERCENTILES } else { own };
         let percentiles = asked.iter().map(|percent| (*percent, histogram.percentile_ns(*percent)));
         let bins = || {
             let folded = histogram.fold_to_fio().into_iter().enumerate();
@@ -150,8 +157,8 @@ impl Direction {
             short_ios: result.map_or(0, |r| r.short),
             drop_ios: 0,
             slat_ns: Latency::default(),
-            clat_ns: latency.clone(),
-            lat_ns: latency,
+            clat_ns: latency.with_percentiles_if(group.load.clat_percentiles),
+            lat_ns: latency.with_percentiles_if(group.load.lat_percentiles),
             response_ns: response.map(|histogram| Latency::of(histogram, group)),
             bw_min: bw.min as u64,
             bw_max: bw.max as u64,
@@ -265,7 +272,8 @@ mod tests {
             let mut histogram = Histogram::new();
             values.iter().for_each(|value| histogram.record(*value));
             let of = |detail| {
-                let group = Group { runtime_ms: 0, bytes_per_sec: 0.0, detail, percentiles: &[] };
+                let load = Load::default();
+                let group = Group { runtime_ms: 0, bytes_per_sec: 0.0, detail, load: &load };
                 Latency::of(&histogram, &group)
             };
             let latency = of(Detail::Bins);

@@ -226,7 +226,7 @@ fn entry(
         runtime_ms,
         bytes_per_sec: direction.as_ref().map_or(0.0, |direction| direction.bytes_per_sec),
         detail,
-        percentiles: &job.load.percentiles,
+        load: &job.load,
     };
     let series = outcome.series;
     let all = [outcome.read, outcome.write, outcome.sync];

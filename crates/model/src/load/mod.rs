@@ -300,8 +300,23 @@ pub struct Load {
     /// Log files in fio's formats; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,
+    /// True if fio's JSON output has percentiles of `clat`.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub clat_percentiles: bool,
+    /// True if fio's JSON output has percentiles of `lat`.
+    #[serde(default, skip_serializing_if = "not")]
+    pub lat_percentiles: bool,
     /// Seed of offsets, mix, block sizes and arrivals. The same seed gives the same I/Os.
     pub seed: u64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn not(value: &bool) -> bool {
+    !*value
 }
 
 impl Default for Load {
@@ -342,6 +357,8 @@ impl Default for Load {
             nice: 0,
             percentiles: Vec::new(),
             logs: None,
+            clat_percentiles: true,
+            lat_percentiles: false,
             seed: 1,
         }
     }

@@ -501,6 +501,19 @@ pub const ROWS: &[LoadOption] = &[
     row("log_entries", "N", |_, v| v.number().map(drop), nothing)
         .hidden()
         .help("Accepted for compatibility with fio: a log takes a fixed amount of memory"),
+    flag(
+        "clat_percentiles",
+        |o, v| put(&mut o.plain.clat_percentiles, v.switch()?),
+        |load| switch(load.clat_percentiles),
+    )
+    .default("1")
+    .help("Percentiles and buckets of clat_ns in fio's JSON"),
+    flag(
+        "lat_percentiles",
+        |o, v| put(&mut o.plain.lat_percentiles, v.switch()?),
+        |load| switch(load.lat_percentiles),
+    )
+    .help("Percentiles and buckets of lat_ns in fio's JSON"),
     row("name", "NAME", |o, v| put(&mut o.name, Some(v.word()?.to_owned())), nothing)
         .help("Name of the job; without it, the workload in words"),
     flag("unlink", |o, v| put(&mut o.unlink, v.switch()?), nothing)
