@@ -62,7 +62,7 @@ fn unreadable_files_are_reported_and_others_tabulated() {
     assert_eq!(done.stdout.lines().count(), 3, "{}", done.stdout);
     let told: Vec<&str> = done.stderr.lines().filter(|line| !line.starts_with("hint: ")).collect();
     assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[0].starts_with("warning: nothing.out:1: no result of fio"), "{told:?}");
+    assert!(told[0].starts_with("error: nothing.out:1: no result of fio"), "{told:?}");
     assert!(told[1].starts_with("warning: cut.json:"), "{told:?}");
     assert!(told[1].contains("ends in the middle"), "{told:?}");
     assert!(told[2].contains("directory") && told[3].contains("missing"), "{told:?}");
@@ -103,6 +103,61 @@ fn imported_runs_are_usable_like_native_runs() {
     place.run(&["history", "rm", "last"]).ends(0);
     place.run(&["import", &json, "-q"]).ends(0);
     assert_eq!(place.runs().len(), 2, "what was removed may come again");
+}
+
+/// A failure is an error; a file that is imported in part has warnings.
+#[test]
+fn exit_code_and_kind_of_message_agree() {
+    let place = Place::new();
+    let work = place.work();
+    fs::write(work.join("nothing.json"), "{\"a\": 1}\n").unwrap();
+    let text = fs::read_to_string(data("3.33/mix.out")).unwrap();
+    fs::write(work.join("part.out"), text.replacen("read: IOPS=", "read: IOPS=x", 1)).unwrap();
+    for command in ["import", "table"] {
+        let failed = place.run(&[command, "nothing.json"]).ends(2);
+        assert!(failed.stderr.starts_with("error: nothing.json:1: "), "{}", failed.stderr);
+        assert!(!failed.stderr.contains("warning:"), "{}", failed.stderr);
+        let partial = place.run(&[command, "part.out"]).ends(0);
+        assert!(partial.stderr.starts_with("warning: part.out:"), "{}", partial.stderr);
+        assert!(!partial.stderr.contains("error:"), "{}", partial.stderr);
+        let both = place.run(&[command, "nothing.json", "part.out"]).ends(2);
+        assert!(both.stderr.starts_with("error: ") && both.stderr.contains("\nwarning: "));
+    }
+}
+
+#[test]
+fn interim_reports_are_counted_and_left_out() {
+    let place = Place::new();
+    let file = data("3.33/status/clones.json");
+    let told = place.run(&["import", &file]).ends(0);
+    assert!(told.stdout.ends_with(": 2 results; interim reports left out: 3\n"), "{}", told.stdout);
+    let table = place.run(&["table", &file]).ends(0);
+    assert_eq!(table.stdout.lines().count(), 5, "{}", table.stdout);
+    assert!(table.stderr.contains("interim reports of --status-interval left out: 3"));
+    assert!(table.stderr.starts_with("warning: "), "{}", table.stderr);
+}
+
+#[test]
+fn imported_run_shows_what_fio_reports_and_no_more() {
+    let place = Place::new();
+    place.run(&["import", &data("3.33/groups/steady.json"), "-q"]).ends(0);
+    let shown = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(!shown.contains("machine"), "{shown}");
+    let state = "Steady state (iops within 20% for 3 s): attained, 10.313499% at the end";
+    assert!(shown.contains(state), "{shown}");
+    let line = |begin: &str| {
+        let line = shown.lines().find(|line| line.starts_with(begin));
+        line.unwrap_or_else(|| panic!("{shown}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("read IOPS"), "read IOPS 9 127,385 146,404 171,799 14,523");
+    assert_eq!(line("read bandwidth"), "read bandwidth 9 522 MB/s 600 MB/s 704 MB/s 59.5 MB/s");
+    assert_eq!(line("vda"), "vda 10,812 25 6 28.9 %");
+    let document = place.run(&["history", "show", "--format=json"]).ends(0).json();
+    let step = &document["steps"][0];
+    assert!(step["cpu"].get("machine_percent").is_none(), "{step}");
+    assert_eq!(step["fio"]["read"]["sampled_iops"]["max"], 171_799.0);
+    assert_eq!(step["fio"]["steady_state"]["attained"], true);
+    assert_eq!(step["fio"]["disks"][0]["writes"], 25);
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Reads fio's results from files: text, JSON and json+, one after the other, with other text in between.
+//! Reads fio's results from files: text, terse text, JSON and json+, one after the other, with other text in
+//! between.
 
-use super::json_in::{Document, Fed};
-use super::text_in::TextReader;
+use super::json_in::{Document, Fed, Report};
+use super::text_in::{Found, TextReader};
 use iogauge_model::result::{FioDirection, FioResult};
 use memchr::{memchr, memchr_iter, memchr3, memrchr};
 use std::borrow::Cow;
@@ -13,6 +14,9 @@ use std::io::{self, BufRead, Read};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
     Result(Box<FioResult>),
+    /// Number of reports in the file that are an earlier state of a run with a later one
+    /// (`--status-interval`). Their results are left out.
+    Interim(u64),
     /// A result, or a part of one, that cannot be read; everything around it is read.
     Problem(Problem),
 }
@@ -48,11 +52,12 @@ const MOST_PROBLEMS: u64 = 1000;
 /// Maximum number of bytes of text lines that are read together; a few of them may be read again.
 const LINES_BYTES: usize = 1 << 12;
 
-/// Reads every result in the output of any fio version since 2.0.7: normal text, JSON and json+, several of
-/// them in one file, also of client/server runs, with anything else in between. If a run was written both
-/// as text and as JSON, only its JSON counts.
+/// Reads every result in the output of any fio version since 2.0.7: normal and terse text, JSON and json+,
+/// several of them in one file, also of client/server runs, with anything else in between. If a run was
+/// written both as text and as JSON, only its JSON counts. If it was reported several times while it ran,
+/// only the last complete report counts.
 ///
-/// `file` names the source in the results. At most one job's JSON, or one run's text, is in memory.
+/// `file` names the source in the results. The results of two reports are in memory, and one job's JSON.
 ///
 /// # Errors
 /// Fails if `input` fails. What cannot be parsed becomes a [`Reading::Problem`] instead.
@@ -110,7 +115,7 @@ impl<'a> Reader<'a> {
     fn new(file: &'a str, sink: &'a mut dyn FnMut(Reading)) -> Self {
         Self {
             file,
-            output: Output { sink, found: false, problems: 0, seen: HashSet::new() },
+            output: Output::new(sink),
             text: TextReader::new(file),
             document: None,
             number: 1,
@@ -168,10 +173,7 @@ impl<'a> Reader<'a> {
         let Some(document) = self.document.take() else { return };
         self.number = document.line();
         self.at_line_start = document.is_at_line_start();
-        self.output.seen = document.into_results();
-        for result in self.text.take_results() {
-            self.output.take_text(Reading::Result(result));
-        }
+        self.output.take_report(document.into_report(), self.text.has_results());
     }
 
     /// Takes a line of text, up to the document that begins in it.
@@ -228,22 +230,49 @@ impl<'a> Reader<'a> {
             document.cut_off(&mut |found| self.output.take(found));
             self.end();
         }
+        self.output.flush();
         self.text.finish(&mut |found| self.output.take_text(found));
         if !self.output.found {
             let reason = "no result of fio found; hint: use its text or JSON output";
             self.output.take(Reading::Problem(Problem::new(self.file, 1, reason)));
         }
         self.output.sum_up(self.file, self.number);
+        let interim = self.output.interim;
+        if interim > 0 {
+            self.output.take(Reading::Interim(interim));
+        }
     }
 }
 
-/// Distinguishes the results of one fio run, in either format: name, group, reads, writes.
-pub(super) type ResultKey = (String, u32, u64, u64);
+/// Distinguishes the results of one fio run in text and JSON: name, group, reads, writes.
+type ResultKey = (String, u32, u64, u64);
 
 /// Returns the key of a result.
-pub(super) fn key(result: &FioResult) -> ResultKey {
+fn key(result: &FioResult) -> ResultKey {
     let ios = |direction: &Option<FioDirection>| direction.as_ref().map_or(0, |d| d.ios);
     (result.name.clone(), result.group, ios(&result.read), ios(&result.write))
+}
+
+/// Distinguishes the results of one fio run in terse output, which has no numbers of I/Os, and in the other
+/// formats: run times in milliseconds and IOPS without decimals, of reads and writes.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Rates {
+    name: String,
+    group: u32,
+    runtime_ms: [u64; 2],
+    iops: [u64; 2],
+}
+
+impl Rates {
+    pub(super) fn of(result: &FioResult) -> Self {
+        let directions = [&result.read, &result.write].map(Option::as_ref);
+        Self {
+            name: result.name.clone(),
+            group: result.group,
+            runtime_ms: directions.map(|d| d.map_or(0, |d| d.runtime_ns / 1_000_000)),
+            iops: directions.map(|d| d.map_or(0, |d| d.iops as u64)),
+        }
+    }
 }
 
 struct Output<'a> {
@@ -252,11 +281,56 @@ struct Output<'a> {
     found: bool,
     /// Number of problems found.
     problems: u64,
-    /// Results of the last JSON document. Text next to it repeats them with fewer digits.
+    /// Results of the JSON documents next to the current text, which repeats them with fewer digits.
     seen: HashSet<ResultKey>,
+    seen_rates: HashSet<Rates>,
+    /// The last document. The next one may be a later state of it.
+    report: Option<Report>,
+    /// Number of reports that were left out.
+    interim: u64,
+    /// Those of the text whose results come next.
+    interim_text: u64,
 }
 
-impl Output<'_> {
+impl<'a> Output<'a> {
+    fn new(sink: &'a mut dyn FnMut(Reading)) -> Self {
+        Self {
+            sink,
+            found: false,
+            problems: 0,
+            seen: HashSet::new(),
+            seen_rates: HashSet::new(),
+            report: None,
+            interim: 0,
+            interim_text: 0,
+        }
+    }
+
+    /// Takes a document. `is_beside_text` is true if there are text results that may repeat it.
+    fn take_report(&mut self, report: Report, is_beside_text: bool) {
+        if !is_beside_text {
+            self.seen.clear();
+            self.seen_rates.clear();
+        }
+        self.seen.extend(report.results().map(key));
+        self.seen_rates.extend(report.results().map(Rates::of));
+        if self.report.as_ref().is_some_and(|earlier| report.continues(earlier)) {
+            self.interim += 1;
+            if report.is_complete() {
+                self.report = Some(report);
+            }
+            return;
+        }
+        self.flush();
+        self.report = Some(report);
+    }
+
+    /// Emits the last document.
+    fn flush(&mut self) {
+        let results = self.report.take().into_iter().flat_map(Report::into_results);
+        results.for_each(|result| self.take(Reading::Result(result)));
+    }
+
     fn take(&mut self, found: Reading) {
         self.found = true;
         if matches!(found, Reading::Problem(_)) {
@@ -278,15 +352,28 @@ impl Output<'_> {
         }
     }
 
-    fn has_seen(&self, result: &FioResult) -> bool {
-        !self.seen.is_empty() && self.seen.contains(&key(result))
+    fn take_text(&mut self, found: Found) {
+        match found {
+            // If the results repeat a document, so do the reports before them.
+            Found::Interim(reports) => self.interim_text = reports,
+            Found::Result(result) => {
+                if self.seen.is_empty() || !self.seen.contains(&key(&result)) {
+                    self.interim += std::mem::take(&mut self.interim_text);
+                    self.take_result(result);
+                }
+            }
+            Found::Terse(result) => {
+                if self.seen_rates.is_empty() || !self.seen_rates.contains(&Rates::of(&result)) {
+                    self.take_result(result);
+                }
+            }
+            Found::Problem(problem) => self.take(Reading::Problem(problem)),
+        }
     }
 
-    fn take_text(&mut self, found: Reading) {
-        match &found {
-            Reading::Result(result) if self.has_seen(result) => {}
-            _ => self.take(found),
-        }
+    fn take_result(&mut self, result: Box<FioResult>) {
+        self.flush();
+        self.take(Reading::Result(result));
     }
 }
 

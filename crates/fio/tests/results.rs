@@ -18,6 +18,7 @@ fn read_in(text: &[u8], chunk: usize) -> (Vec<FioResult>, Vec<String>) {
     let mut sink = |found| match found {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => problems.push(problem.to_string()),
+        Reading::Interim(reports) => problems.push(format!("interim reports: {reports}")),
     };
     read_results("f", BufReader::with_capacity(chunk, text), &mut sink).unwrap();
     (results, problems)
@@ -56,6 +57,7 @@ fn read_torn(text: &[u8], lengths: &[usize]) -> (Vec<FioResult>, Vec<String>) {
     let mut sink = |found| match found {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => problems.push(problem.to_string()),
+        Reading::Interim(reports) => problems.push(format!("interim reports: {reports}")),
     };
     read_results("f", Torn { text, lengths, reads: 0 }, &mut sink).unwrap();
     (results, problems)

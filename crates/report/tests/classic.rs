@@ -25,7 +25,7 @@ fn rows_of(path: &Path) -> Vec<Row> {
     let text = fs::read(path).unwrap();
     read_results("f", &text[..], &mut |found| match found {
         Reading::Result(result) => rows.extend(Row::of_fio(&result, "mybox")),
-        Reading::Problem(problem) => panic!("{problem}"),
+        other => panic!("{other:?}"),
     })
     .unwrap();
     rows

@@ -96,7 +96,7 @@ fn imported(text: &str) -> Vec<StepResult> {
     let mut steps = Vec::new();
     read_results("f", text.as_bytes(), &mut |found| match found {
         Reading::Result(result) => steps.push(result.into_step()),
-        Reading::Problem(problem) => panic!("{problem}"),
+        other => panic!("{other:?}"),
     })
     .unwrap();
     steps

@@ -27,8 +27,10 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
             command_line: screen::without_secrets(&format!("iogauge import {shown}")),
             verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
         };
-        let mut tell = |problem| screen::warning(&format!("{problem}"));
-        let ImportedFile { run, results } = match import(&mut importer, path, &words, &mut tell) {
+        let mut problems = Vec::new();
+        let imported = import(&mut importer, path, &words, &mut |problem| problems.push(problem));
+        table::tell(&problems, matches!(imported, Ok(None)));
+        let ImportedFile { run, results, interim_reports } = match imported {
             Ok(Some(imported)) => imported,
             Ok(None) => {
                 exit = Exit::Usage;
@@ -45,7 +47,12 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
             continue;
         }
         screen::say(&match run {
-            Imported::New(id) => format!("{id} {shown}: {results} results"),
+            Imported::New(id) => match interim_reports {
+                0 => format!("{id} {shown}: {results} results"),
+                left_out => {
+                    format!("{id} {shown}: {results} results; interim reports left out: {left_out}")
+                }
+            },
             Imported::Known(id) => format!("{id} {shown}: in the history already"),
         })?;
     }

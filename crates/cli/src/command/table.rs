@@ -3,7 +3,7 @@
 use crate::args::{ExtraArgs, TableArgs, TableFormat};
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::history::fio_files::FioFile;
+use iogauge_lab::history::fio_files::{FioFile, Problem};
 use iogauge_report::classic::{self, Extra};
 use iogauge_report::rows::Row;
 use std::path::Path;
@@ -29,16 +29,31 @@ pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
 }
 
 /// Reads a file and reports what could not be read; `None` if nothing could.
-pub fn read(path: &Path) -> Option<FioFile> {
+fn read(path: &Path) -> Option<FioFile> {
     match FioFile::read(path) {
         Ok(file) => {
-            file.problems.iter().for_each(|problem| screen::warning(&format!("{problem}")));
+            tell(&file.problems, file.results.is_empty());
+            if file.interim_reports > 0 {
+                screen::warning(&format!(
+                    "{}: interim reports of --status-interval left out: {}",
+                    path.display(),
+                    file.interim_reports
+                ));
+            }
             (!file.results.is_empty()).then_some(file)
         }
         Err(error) => {
             screen::error(&format!("cannot read {}: {error}", path.display()));
             None
         }
+    }
+}
+
+/// Reports what could not be read: as errors if the file has no result, otherwise as warnings.
+pub fn tell(problems: &[Problem], has_failed: bool) {
+    for problem in problems {
+        let text = problem.to_string();
+        if has_failed { screen::error(&text) } else { screen::warning(&text) }
     }
 }
 

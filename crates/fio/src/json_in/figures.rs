@@ -1,7 +1,12 @@
 //! Figures of fio's JSON in the units of this crate.
 
-use super::stored::{Direction, Latency, Pairs};
-use iogauge_model::result::{FioDirection, FioLatency, LatencyShare};
+use super::stored::{Direction, Disk, Latency, Pairs, SteadyState};
+use iogauge_model::result::{
+    FioDirection, FioDisk, FioLatency, FioSamples, FioSteadyState, LatencyShare,
+};
+
+/// Unit of a device's counters in the kernel.
+const SECTOR_BYTES: f64 = 512.0;
 
 /// Returns a count; 0 if the value is negative or NaN.
 pub(super) fn whole(value: f64) -> u64 {
@@ -32,11 +37,77 @@ pub(super) fn figures(stored: Direction) -> FioDirection {
         bytes_per_sec: real(bytes_per_sec),
         iops,
         runtime_ns: whole(stored.runtime * 1e6),
+        sampled_bytes_per_sec: samples(
+            [stored.bw_min, stored.bw_max, stored.bw_mean, stored.bw_dev].map(|kib| kib * 1024.0),
+            stored.bw_samples,
+        ),
+        sampled_iops: samples(
+            [stored.iops_min, stored.iops_max, stored.iops_mean, stored.iops_stddev],
+            stored.iops_samples,
+        ),
         block: None,
         slat: nanoseconds(stored.slat_ns, stored.slat),
         clat: nanoseconds(stored.clat_ns, stored.clat),
         lat: nanoseconds(stored.lat_ns, stored.lat),
     }
+}
+
+/// Returns minimum, maximum, mean and standard deviation of a rate; `None` if it was not sampled.
+fn samples([min, max, mean, stddev]: [f64; 4], n: Option<f64>) -> Option<FioSamples> {
+    let has_some = n.map_or(mean > 0.0, |n| n > 0.0);
+    has_some.then(|| FioSamples {
+        min: real(min),
+        max: real(max),
+        mean: real(mean),
+        stddev: real(stddev),
+        n: n.map(whole),
+    })
+}
+
+pub(super) fn disk(stored: Disk) -> FioDisk {
+    let ms = |ticks: f64| whole(ticks * 1e6);
+    let bytes = |sectors: Option<f64>| sectors.map(|sectors| whole(sectors * SECTOR_BYTES));
+    FioDisk {
+        device: stored.name,
+        reads: whole(stored.read_ios),
+        writes: whole(stored.write_ios),
+        reads_merged: whole(stored.read_merges),
+        writes_merged: whole(stored.write_merges),
+        read_bytes: bytes(stored.read_sectors),
+        write_bytes: bytes(stored.write_sectors),
+        read_time_ns: ms(stored.read_ticks),
+        write_time_ns: ms(stored.write_ticks),
+        queue_time_ns: ms(stored.in_queue),
+        busy_percent: real(stored.util),
+    }
+}
+
+pub(super) fn steady_state(stored: SteadyState) -> FioSteadyState {
+    let (of, bound) = stored.ss.split_once(':').unwrap_or((&stored.ss, ""));
+    let attained = stored.attained > 0.0;
+    let at_end = trimmed(&stored.criterion);
+    FioSteadyState {
+        of: of.to_owned(),
+        bound: trimmed(bound),
+        window_seconds: Some(real(stored.duration)),
+        attained,
+        // fio writes 0 if no window was complete.
+        at_end: if attained || at_end.trim_end_matches('%') != "0" {
+            at_end
+        } else {
+            String::new()
+        },
+    }
+}
+
+/// Removes the zeros at the end of a decimal number, which may have a percent sign: `20.000000%`.
+fn trimmed(text: &str) -> String {
+    let (number, sign) = text.strip_suffix('%').map_or((text, ""), |number| (number, "%"));
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    format!("{number}{sign}")
 }
 
 /// Returns the bytes moved. In versions before `io_kbytes`, `io_bytes` is in KiB, except in the oldest

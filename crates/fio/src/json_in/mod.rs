@@ -1,17 +1,20 @@
 //! fio's JSON and json+ from fio 2 and 3, also from client/server runs.
 
 mod figures;
+mod report;
 mod reported_workload;
 mod split;
 mod stored;
 
+pub(super) use report::Report;
+
 use super::reported_workload::{ALL_CLIENTS, ReportedWorkload};
-use super::results_in::{Problem, Reading, ResultKey, key};
-use figures::{figures, moved, real, shares, whole};
+use super::results_in::{Problem, Reading};
+use figures::{disk, figures, moved, real, shares, steady_state, whole};
 use iogauge_model::result::{FioDirection, FioResult};
-use reported_workload::JobOptions;
+use report::{Progress, Reported};
+use reported_workload::{JobOptions, Processes};
 use split::{Piece, Splitter, Step, Take};
-use std::collections::HashSet;
 use stored::{Direction, Job, StoredOptions};
 
 /// How many of the bytes a document took.
@@ -39,10 +42,9 @@ struct Content<'a> {
     version: String,
     unix_seconds: Option<i64>,
     options: StoredOptions,
-    /// What the clients so far have in common, and their number of processes; the result for all clients
-    /// does not contain it.
-    clients: Option<(ReportedWorkload, Option<u32>)>,
-    results: HashSet<ResultKey>,
+    /// What the clients so far have in common; the result for all clients does not contain it.
+    clients: Option<ReportedWorkload>,
+    report: Report,
     has_jobs: bool,
     /// Length of the last job, in bytes.
     job_bytes: usize,
@@ -58,7 +60,7 @@ impl<'a> Document<'a> {
             unix_seconds: None,
             options: StoredOptions::default(),
             clients: None,
-            results: HashSet::new(),
+            report: Report::default(),
             has_jobs: false,
             job_bytes: 0,
         };
@@ -75,18 +77,19 @@ impl<'a> Document<'a> {
         self.splitter.is_at_line_start()
     }
 
-    /// Returns the keys of its results.
-    pub(super) fn into_results(self) -> HashSet<ResultKey> {
-        self.content.results
+    /// Returns its results.
+    pub(super) fn into_report(self) -> Report {
+        self.content.report.finished()
     }
 
-    /// Takes bytes and passes complete results to `sink`.
+    /// Takes bytes and passes problems to `sink`.
     pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading)) -> Fed {
         let Self { splitter, content } = self;
         let (taken, step) = splitter.feed(bytes, &mut Taking { content, sink });
         match step {
             Step::More => Fed::All,
             Step::Ended => {
+                content.report.is_complete = true;
                 content.end(sink);
                 Fed::Ended(taken)
             }
@@ -126,7 +129,7 @@ impl Take for Taking<'_, '_> {
         let mut jobs = serde_json::Deserializer::from_slice(ahead.value).into_iter();
         let job = jobs.next()?.ok()?;
         self.content.job_bytes = jobs.byte_offset();
-        self.content.take_job(job, ahead.line, self.sink);
+        self.content.take_job(job, ahead.line);
         Some(self.content.job_bytes)
     }
 }
@@ -147,10 +150,14 @@ impl Content<'_> {
                 self.version = text.strip_prefix("fio-").unwrap_or(&text).to_owned();
             }),
             ("timestamp", false) => read(piece.value).map(|time| self.unix_seconds = Some(time)),
+            ("timestamp_ms", false) => {
+                read(piece.value).map(|time| self.report.unix_ms = Some(time))
+            }
+            ("disk_util", true) => read(piece.value).map(|it| self.report.disks.push(disk(it))),
             ("global options", false) => read(piece.value).map(|options| self.options = options),
             (key, true) if is_jobs(key) => {
                 (self.has_jobs, self.job_bytes) = (true, piece.value.len());
-                read(piece.value).map(|job| self.take_job(job, piece.line, sink))
+                read(piece.value).map(|job| self.take_job(job, piece.line))
             }
             _ => Ok(()),
         };
@@ -163,11 +170,10 @@ impl Content<'_> {
         }
     }
 
-    fn take_job(&mut self, job: Job, line: u64, sink: &mut dyn FnMut(Reading)) {
+    fn take_job(&mut self, job: Job, line: u64) {
         self.has_jobs = true;
-        let result = self.result(job, line);
-        self.results.insert(key(&result));
-        sink(Reading::Result(Box::new(result)));
+        let reported = self.reported(job, line);
+        self.report.jobs.push(reported);
     }
 
     fn end(&self, sink: &mut dyn FnMut(Reading)) {
@@ -177,28 +183,36 @@ impl Content<'_> {
         }
     }
 
-    fn add_client(&mut self, asked: &ReportedWorkload, users: Option<u32>) {
-        let Some((common, all)) = &mut self.clients else {
-            self.clients = Some((asked.clone(), users));
-            return;
-        };
-        common.join(asked);
-        *all = all.and_then(|all| Some(all.saturating_add(users?)));
+    fn add_client(&mut self, asked: &ReportedWorkload) {
+        match &mut self.clients {
+            Some(common) => common.join(asked),
+            None => self.clients = Some(asked.clone()),
+        }
     }
 
-    fn result(&mut self, job: Job, line: u64) -> FioResult {
-        let (asked, users) = if job.jobname == ALL_CLIENTS {
-            self.clients.take().unwrap_or_default()
+    fn reported(&mut self, job: Job, line: u64) -> Reported {
+        let ways = [&job.read, &job.write, &job.trim, &job.mixed].into_iter().flatten();
+        let progress = Progress {
+            runtime_ms: ways.map(|way| way.runtime).fold(0.0, f64::max),
+            elapsed_seconds: job.elapsed,
+            job_start_ms: job.job_start,
+            context_switches: job.ctx,
+        };
+        let (asked, processes) = if job.jobname == ALL_CLIENTS {
+            (self.clients.take().unwrap_or_default(), Processes::default())
         } else {
             let options = JobOptions::of(job.options.as_ref(), &self.options);
-            let ways = [&job.read, &job.write, &job.trim, &job.mixed].into_iter().flatten();
-            let runtime_ms = ways.map(|way| way.runtime).fold(0.0, f64::max);
-            let users = options.users(job.job_runtime, runtime_ms);
             if !job.hostname.is_empty() {
-                self.add_client(&options.asked, users);
+                self.add_client(&options.asked);
             }
-            (options.asked, users)
+            let processes = options.processes(job.job_runtime, progress.runtime_ms);
+            (options.asked, processes)
         };
+        let result = Box::new(self.result(job, line, asked));
+        Reported { result, processes, progress }
+    }
+
+    fn result(&self, job: Job, line: u64, asked: ReportedWorkload) -> FioResult {
         let direction = |direction: Option<Direction>, index: usize| {
             let asked_block = asked.blocks.get(index).copied().flatten();
             direction.map(|d| FioDirection { block: asked_block, ..figures(d) }).filter(moved)
@@ -211,7 +225,7 @@ impl Content<'_> {
             host: job.hostname,
             name: job.jobname,
             group: whole(job.groupid) as u32,
-            users,
+            users: None,
             iodepth: asked.iodepth,
             error: job.error as i32,
             failed_ios: whole(job.total_err),
@@ -230,6 +244,8 @@ impl Content<'_> {
             rw: asked.rw,
             engine: asked.engine,
             is_synchronous: asked.is_synchronous,
+            steady_state: job.steadystate.map(steady_state),
+            disks: Vec::new(),
         }
     }
 }
@@ -281,18 +297,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn feed(text: &str, chunk: usize) -> (Vec<FioResult>, Vec<String>) {
-        let (mut results, mut problems) = (Vec::new(), Vec::new());
+        let mut problems = Vec::new();
         let mut sink = |found| match found {
-            Reading::Result(result) => results.push(*result),
             Reading::Problem(problem) => problems.push(problem.to_string()),
+            other => panic!("{other:?}"),
         };
         let mut document = Document::new("a.json", 1);
-        for chunk in text.as_bytes().chunks(chunk) {
-            if document.feed(chunk, &mut sink) != Fed::All {
-                return (results, problems);
-            }
+        let mut pieces = text.as_bytes().chunks(chunk);
+        if pieces.all(|piece| document.feed(piece, &mut sink) == Fed::All) {
+            document.cut_off(&mut sink);
         }
-        document.cut_off(&mut sink);
+        let results = document.into_report().into_results().map(|result| *result).collect();
         (results, problems)
     }
 

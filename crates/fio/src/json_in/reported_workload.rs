@@ -13,7 +13,25 @@ const DEFAULT_BLOCK: &str = "4k";
 pub(super) struct JobOptions {
     pub(super) asked: ReportedWorkload,
     numjobs: Option<u32>,
-    is_grouped: bool,
+    verifies: bool,
+}
+
+/// What a document says about the number of processes in a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Processes {
+    /// The option `numjobs`; `None` if unknown.
+    pub(super) numjobs: Option<u32>,
+    /// Processes that the sum of their run times takes at least.
+    pub(super) at_least: u32,
+}
+
+impl Processes {
+    /// Returns the number of processes in a result. `alike` is the number of results with this name in the
+    /// document: clones that fio did not report as a group have a result each.
+    pub(super) fn users(self, alike: usize) -> Option<u32> {
+        let numjobs = self.numjobs?;
+        Some(if alike > 1 { 1 } else { numjobs.max(self.at_least) })
+    }
 }
 
 impl JobOptions {
@@ -25,7 +43,7 @@ impl JobOptions {
         let number = |name| get(&[name]).map_or(Some(1), |text| text.trim().parse().ok());
         let rw = get(&["rw", "readwrite"]).unwrap_or("read");
         let rw = rw.split(':').next().unwrap_or(rw).trim();
-        let flag = |name| get(&[name]).is_some_and(|value| value.trim() != "0");
+        let verifies = get(&["verify"]).is_some_and(|value| value.trim() != "0");
         let asked = ReportedWorkload {
             host: String::new(),
             rw: if rw == "readwrite" { "rw" } else { rw }.to_owned(),
@@ -37,20 +55,21 @@ impl JobOptions {
                 get(&["sync"]).is_some_and(|value| !matches!(value.trim(), "0" | "none")),
             ),
         };
-        Self { asked, numjobs: number("numjobs"), is_grouped: flag("group_reporting") }
+        Self { asked, numjobs: number("numjobs"), verifies }
     }
 
-    /// Returns the number of processes in a result. fio's JSON does not have it for a group, but it has the
-    /// sum of their run times.
-    pub(super) fn users(&self, job_runtime_ms: Option<f64>, runtime_ms: f64) -> Option<u32> {
-        let numjobs = self.numjobs?;
-        if !self.is_grouped {
-            return Some(1);
+    /// Returns what is known about the number of processes. fio's JSON does not have it for a group, nor the
+    /// option `group_reporting` if it was given on the command line. But it has the sum of their run times,
+    /// which includes the verification after the writes.
+    pub(super) fn processes(&self, job_runtime_ms: Option<f64>, runtime_ms: f64) -> Processes {
+        let numjobs = self.numjobs;
+        if self.verifies {
+            return Processes { numjobs, at_least: 1 };
         }
         let summed = job_runtime_ms.filter(|_| runtime_ms > 0.0).unwrap_or_default() / runtime_ms;
         // No process runs longer than the group; rounding must not add a process.
         let at_least = if summed.is_finite() { (summed - 0.05).ceil() as u32 } else { 1 };
-        Some(numjobs.max(at_least))
+        Processes { numjobs, at_least: at_least.max(1) }
     }
 }
 
@@ -149,15 +168,21 @@ mod tests {
     }
 
     #[test]
-    fn process_count_is_derived_from_job_runtime() {
-        let grouped = of(r#"{"numjobs": "1", "group_reporting": "1"}"#, "{}");
-        assert_eq!(grouped.users(Some(24_000.0), 3001.0), Some(8));
-        assert_eq!(grouped.users(Some(3002.0), 3001.0), Some(1));
-        assert_eq!(grouped.users(None, 3001.0), Some(1));
-        assert_eq!(grouped.users(Some(1.0), 0.0), Some(1));
-        let clones = of(r#"{"numjobs": "4", "group_reporting": ""}"#, "{}");
-        assert_eq!(clones.users(Some(6000.0), 3000.0), Some(4), "two ended early");
-        assert_eq!(of(r#"{"numjobs": "4"}"#, "{}").users(Some(3000.0), 3000.0), Some(1));
-        assert_eq!(JobOptions::default().users(Some(1.0), 1.0), None);
+    fn process_count_is_derived_from_numjobs_and_job_runtime() {
+        let one = of(r#"{"numjobs": "1"}"#, "{}");
+        assert_eq!(
+            one.processes(Some(24_000.0), 3001.0).users(1),
+            Some(8),
+            "a group of eight jobs"
+        );
+        assert_eq!(one.processes(Some(3002.0), 3001.0).users(1), Some(1));
+        assert_eq!(one.processes(None, 3001.0).users(1), Some(1));
+        assert_eq!(one.processes(Some(1.0), 0.0).users(1), Some(1));
+        let clones = of(r#"{"numjobs": "4"}"#, "{}");
+        assert_eq!(clones.processes(Some(6000.0), 3000.0).users(1), Some(4), "two ended early");
+        assert_eq!(clones.processes(Some(3000.0), 3000.0).users(4), Some(1), "a result each");
+        assert_eq!(JobOptions::default().processes(Some(1.0), 1.0).users(1), None);
+        let verifying = of(r#"{"verify": "crc32c"}"#, "{}");
+        assert_eq!(verifying.processes(Some(6000.0), 3000.0).users(1), Some(1));
     }
 }

@@ -20,6 +20,12 @@ pub(super) struct Job {
     pub(super) sync: Option<Direction>,
     pub(super) mixed: Option<Direction>,
     pub(super) job_runtime: Option<f64>,
+    /// Since the start of fio, in seconds, rounded up.
+    pub(super) elapsed: f64,
+    /// In milliseconds since 1970; since fio 3.36.
+    pub(super) job_start: Option<f64>,
+    pub(super) ctx: f64,
+    pub(super) steadystate: Option<SteadyState>,
     pub(super) usr_cpu: Option<f64>,
     pub(super) sys_cpu: Option<f64>,
     pub(super) latency_ns: Pairs,
@@ -41,6 +47,16 @@ pub(super) struct Direction {
     pub(super) total_ios: Option<f64>,
     pub(super) short_ios: f64,
     pub(super) drop_ios: f64,
+    pub(super) bw_min: f64,
+    pub(super) bw_max: f64,
+    pub(super) bw_mean: f64,
+    pub(super) bw_dev: f64,
+    pub(super) bw_samples: Option<f64>,
+    pub(super) iops_min: f64,
+    pub(super) iops_max: f64,
+    pub(super) iops_mean: f64,
+    pub(super) iops_stddev: f64,
+    pub(super) iops_samples: Option<f64>,
     pub(super) slat: Option<Latency>,
     pub(super) clat: Option<Latency>,
     pub(super) lat: Option<Latency>,
@@ -58,6 +74,34 @@ pub(super) struct Latency {
     pub(super) stddev: Option<f64>,
     pub(super) percentile: Pairs,
     pub(super) bins: Pairs,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SteadyState {
+    /// Criterion and bound, such as `iops:0.300000%`.
+    pub(super) ss: String,
+    pub(super) duration: f64,
+    pub(super) attained: f64,
+    /// Value of the criterion.
+    pub(super) criterion: String,
+}
+
+/// A device in `disk_util`. Times are in milliseconds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Disk {
+    pub(super) name: String,
+    pub(super) read_ios: f64,
+    pub(super) write_ios: f64,
+    pub(super) read_merges: f64,
+    pub(super) write_merges: f64,
+    pub(super) read_sectors: Option<f64>,
+    pub(super) write_sectors: Option<f64>,
+    pub(super) read_ticks: f64,
+    pub(super) write_ticks: f64,
+    pub(super) in_queue: f64,
+    pub(super) util: f64,
 }
 
 /// An object whose names are numbers. A name that is not a number may determine the meaning of the others.

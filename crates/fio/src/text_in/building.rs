@@ -2,7 +2,9 @@
 
 use super::figure::{Figure, Prefix, bytes, cut, field, number, once, percent, pieces, unit_ns};
 use crate::reported_workload::ReportedWorkload;
-use iogauge_model::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
+use iogauge_model::result::{
+    BlockRange, FioDirection, FioLatency, FioResult, FioSamples, FioSteadyState, LatencyShare,
+};
 use memchr::memrchr;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +73,26 @@ pub(super) struct Building {
     printed: [Printed; Way::ALL.len()],
     /// The current direction.
     way: Option<Way>,
+    /// True after the line with the numbers of I/Os, which follows the figures of all directions.
+    is_counted: bool,
     issued: [u64; 4],
     short: [u64; 4],
     dropped: [u64; 4],
     percentiles_of: Option<(Kind, f64)>,
+}
+
+/// Returns true for the line with the figures of a direction.
+pub(super) fn is_direction(text: &str) -> bool {
+    direction_of(text).is_some()
+}
+
+fn direction_of(text: &str) -> Option<Way> {
+    let (way, rest) = match text.as_bytes() {
+        [b'r' | b'w' | b't' | b'm', ..] => Way::of(text)?,
+        _ => return None,
+    };
+    let has_figures = cut(rest, "IOPS=").is_some() || cut(rest, "iops=").is_some();
+    has_figures.then_some(way)
 }
 
 /// Number of fio's default percentiles.
@@ -91,11 +109,19 @@ impl Building {
             blocks,
             printed: Default::default(),
             way: None,
+            is_counted: false,
             issued: none,
             short: none,
             dropped: none,
             percentiles_of: None,
         }
+    }
+
+    /// Returns true for the figures of a direction that this job cannot have: the line that names their job is
+    /// missing.
+    pub(super) fn is_of_another_job(&self, text: &str) -> bool {
+        direction_of(text)
+            .is_some_and(|way| self.is_counted || self.printed[way as usize].iops.is_some())
     }
 
     /// Takes a line. Ignores lines that do not belong to a result; returns an error for one that should be
@@ -113,6 +139,8 @@ impl Building {
             [b'i', b's', b's', b'u', ..] => return self.counts(text),
             [b'e', b'r', b'r', ..] => return self.errors(text),
             [b'r' | b'w' | b't' | b'm', ..] => return self.way(text),
+            [b'b', b'w', ..] | [b'i', b'o', b'p', b's', ..] => return self.samples(text),
+            [b's', b't', b'e', b'a', ..] => return self.steady_state(text),
             _ => {
                 self.percentiles_of = None;
                 return Ok(());
@@ -197,6 +225,69 @@ impl Building {
         Ok(())
     }
 
+    /// Parses `bw (  KiB/s): min=32464, max=32464, per=46.43%, avg=32464.00, stdev= 0.00, samples=1` or
+    /// `iops        : min= 8116, …`.
+    fn samples(&mut self, text: &str) -> Result<(), &'static str> {
+        const WRONG: &str = "a sampled rate without unit, min=, max=, avg= or stdev=";
+        self.percentiles_of = None;
+        if cut(text, "stdev=").is_none() {
+            return Ok(());
+        }
+        let is_bandwidth = text.starts_with("bw");
+        let factor = if is_bandwidth {
+            let (_, unit) = once(text, b'(').ok_or(WRONG)?;
+            let unit: String = once(unit, b')').ok_or(WRONG)?.0.split_ascii_whitespace().collect();
+            let prefix = if self.is_abbreviated() { Prefix::Decimal } else { Prefix::Binary };
+            bytes(&format!("1{unit}"), prefix).ok_or(WRONG)?.value
+        } else {
+            1.0
+        };
+        let of = |key| Some(number(field(text, key)?)?.value * factor);
+        let samples = || {
+            Some(FioSamples {
+                min: of("min=")?,
+                max: of("max=")?,
+                mean: of("avg=")?,
+                stddev: of("stdev=")?,
+                n: field(text, "samples=").and_then(|n| n.parse().ok()),
+            })
+        };
+        let samples = Some(samples().ok_or(WRONG)?);
+        let direction = self.way.and_then(|way| way.of_result(&mut self.result).as_mut());
+        let direction = direction.ok_or("a sampled rate before its direction")?;
+        if is_bandwidth {
+            direction.sampled_bytes_per_sec = samples;
+        } else {
+            direction.sampled_iops = samples;
+        }
+        Ok(())
+    }
+
+    fn is_abbreviated(&self) -> bool {
+        self.way.is_some_and(|way| self.printed[way as usize].abbreviated)
+    }
+
+    /// Parses `steadystate  : attained=yes, bw=986MiB/s (1010MB/s), iops=253k, bw slope=-0.744%`.
+    fn steady_state(&mut self, text: &str) -> Result<(), &'static str> {
+        let Some(attained) = field(text, "attained=") else { return Ok(()) };
+        let last = text.rsplit(',').next().unwrap_or_default().trim_ascii();
+        let (of, at_end) = once(last, b'=').ok_or("a steady state without its criterion")?;
+        let of = match of {
+            "iops mean dev" => "iops",
+            "bw mean dev" => "bw",
+            "iops slope" => "iops_slope",
+            "bw slope" => "bw_slope",
+            _ => return Err("a steady state of unknown criterion"),
+        };
+        self.result.steady_state = Some(FioSteadyState {
+            of: of.to_owned(),
+            attained: attained == "yes",
+            at_end: at_end.to_owned(),
+            ..FioSteadyState::default()
+        });
+        Ok(())
+    }
+
     fn errors(&mut self, text: &str) -> Result<(), &'static str> {
         let Some(total) = field(text, "total=") else { return Ok(()) };
         self.result.failed_ios = total.parse().map_err(|_| "errors: total= is not a number")?;
@@ -213,6 +304,7 @@ impl Building {
             });
             Some(std::array::from_fn(|_| numbers.next().unwrap_or(0)))
         };
+        self.is_counted = true;
         self.issued = of("total=").ok_or("issued without total=")?;
         self.short = of("short=").unwrap_or_default();
         self.dropped = of("dropped=").or_else(|| of("drop=")).unwrap_or_default();

@@ -168,6 +168,7 @@ pub(super) struct Reported<'a> {
     pub(super) group: u32,
     pub(super) users: u32,
     pub(super) error: i32,
+    pub(super) pid: Option<u64>,
     pub(super) unix_seconds: Option<i64>,
 }
 
@@ -186,9 +187,12 @@ fn read_reported<'a>(name: &'a str, rest: &'a str) -> Result<Reported<'a>, &'sta
     let error = cut(behind, "err=").map_or("", |(_, error)| error).trim_start();
     let digits = error.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(error.len());
     let error = error[..digits].parse().map_err(|_| "err= is not a number")?;
-    let time = cut(behind, "pid=").and_then(|(_, pid)| cut(pid, ": "));
+    let behind_pid = cut(behind, "pid=").map(|(_, pid)| pid);
+    let pid =
+        behind_pid.and_then(|pid| once(pid, b':').map_or(pid, |(pid, _)| pid).trim().parse().ok());
+    let time = behind_pid.and_then(|pid| cut(pid, ": "));
     let unix_seconds = time.and_then(|(_, time)| unix_seconds(time));
-    Ok(Reported { name, group, users, error, unix_seconds })
+    Ok(Reported { name, group, users, error, pid, unix_seconds })
 }
 
 #[cfg(test)]

@@ -1,35 +1,83 @@
-//! fio's normal text output, of fio 2.0.7 and later.
+//! fio's normal and terse text output, of fio 2.0.7 and later.
 //!
 //! The output of a run consists of a line for each job, the version, a block of lines for each result, and
 //! a summary of each group. Lines without results are skipped.
 
 mod building;
+mod disk;
 mod figure;
 mod job_line;
+mod terse;
 
-use super::results_in::{Problem, Reading};
+use super::results_in::{Problem, Rates};
+use crate::reported_workload::ReportedWorkload;
 use building::{Building, Way};
 use figure::{Prefix, bytes, field};
-use iogauge_model::result::FioResult;
-use job_line::AskedJobs;
+use iogauge_model::result::{FioDisk, FioResult};
+use job_line::{AskedJobs, Reported};
 use memchr::memrchr;
+use std::collections::HashSet;
 
-/// Results are about two kilobytes long and are boxed for their receivers.
-type Results = Vec<Box<FioResult>>;
+/// Longer terse output is not compared with other formats.
+const MOST_TERSE: usize = 1000;
+
+/// Something found in text.
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    /// Number of reports that are an earlier state of the results that come next, and were left out.
+    Interim(u64),
+    Result(Box<FioResult>),
+    /// A result of terse output.
+    Terse(Box<FioResult>),
+    Problem(Problem),
+}
+
+/// A result as printed. Results are about two kilobytes long and are boxed for their receivers.
+#[derive(Debug)]
+struct Printed {
+    result: Box<FioResult>,
+    /// The process, or the first one of a group; `None` if not printed.
+    pid: Option<u64>,
+}
+
+/// What is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// Jobs and their results.
+    Jobs,
+    /// The summary of a group; `None` if its number is unreadable.
+    Summary(Option<u32>),
+    /// The devices, after all summaries.
+    Disks,
+}
 
 /// Reads text line by line. It keeps the results of one fio run until the run is over, because the summary
-/// at its end contains figures that belong to them.
+/// at its end contains figures that belong to them, and because a later report may replace them.
 #[derive(Debug)]
 pub struct TextReader<'a> {
     file: &'a str,
     version: String,
     jobs: AskedJobs,
     building: Option<Building>,
-    results: Results,
+    /// The process of the result being built.
+    pid: Option<u64>,
+    /// The results of the current report.
+    report: Vec<Printed>,
+    /// The report before it in the same run.
+    before: Vec<Printed>,
+    /// Number of reports before `before` that were left out.
+    interim: u64,
+    /// Terse results, which other formats of the same run may repeat.
+    terse: Vec<Box<FioResult>>,
+    /// Rates of the text results beside terse ones.
+    rates: HashSet<Rates>,
     summary: Vec<Summary>,
-    /// The group whose summary is being read.
-    summary_of: Option<u32>,
-    told_of_terse: bool,
+    disks: Vec<FioDisk>,
+    section: Section,
+    /// True if figures without a job were reported, until the next job.
+    told_of_figures: bool,
+    /// True if results without a workload were reported, until the next run.
+    told_of_workload: bool,
 }
 
 /// A line `READ: io=1040.9MB, aggrb=355140KB/s, …` of a group's summary.
@@ -49,15 +97,22 @@ impl<'a> TextReader<'a> {
             version: String::new(),
             jobs: AskedJobs::default(),
             building: None,
-            results: Vec::new(),
+            pid: None,
+            report: Vec::new(),
+            before: Vec::new(),
+            interim: 0,
+            terse: Vec::new(),
+            rates: HashSet::new(),
             summary: Vec::new(),
-            summary_of: None,
-            told_of_terse: false,
+            disks: Vec::new(),
+            section: Section::Jobs,
+            told_of_figures: false,
+            told_of_workload: false,
         }
     }
 
     /// Takes a line with its number, from 1.
-    pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Reading)) {
+    pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         // The text after a carriage return is what a terminal shows instead of a progress line.
         let text = line.trim_ascii();
         let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
@@ -65,10 +120,10 @@ impl<'a> TextReader<'a> {
     }
 
     /// Like [`Self::line`], for a trimmed line without carriage returns.
-    pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Reading)) {
+    pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         let file = self.file;
-        let tell = |sink: &mut dyn FnMut(Reading), reason: &str| {
-            sink(Reading::Problem(Problem::new(file, number, reason)));
+        let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
+            sink(Found::Problem(Problem::new(file, number, reason)));
         };
         if job_line::may_name_a_job(text) && self.job_line(text, number, sink) {
             return;
@@ -76,96 +131,217 @@ impl<'a> TextReader<'a> {
         if let Some(rest) = text.strip_prefix("Run status group ") {
             self.close();
             let group = rest.split(' ').next().unwrap_or_default();
-            self.summary_of = group.parse().ok();
-        } else if let Some(version) = version(text) {
+            self.section = Section::Summary(group.parse().ok());
+            return;
+        }
+        if let Some(version) = version(text) {
             self.version = version.to_owned();
-        } else if let Some(building) = &mut self.building {
-            if let Err(reason) = building.line(text) {
-                tell(sink, &format!("{reason}: \"{text}\""));
+            return;
+        }
+        if let Some(building) = &mut self.building {
+            if !building.is_of_another_job(text) {
+                if let Err(reason) = building.line(text) {
+                    tell(sink, &format!("{reason}: \"{text}\""));
+                }
+                return;
             }
-        } else if self.summary_of.is_some() {
-            self.summary(text);
-        } else if is_terse(text) && !self.told_of_terse {
-            tell(sink, "terse output is not read; hint: use --output-format=json");
-            self.told_of_terse = true;
+            self.close();
+        }
+        if building::is_direction(text) {
+            if !self.told_of_figures {
+                let reason = "figures without the line that names their job, \"JOB: (groupid=…\"; they \
+                              are left out";
+                tell(sink, reason);
+                self.told_of_figures = true;
+            }
+            return;
+        }
+        match self.section {
+            Section::Summary(_) if text.starts_with("Disk stats") => self.section = Section::Disks,
+            Section::Summary(Some(group)) => self.summary(group, text),
+            Section::Disks if let Some(disk) = disk::disk(text) => self.disks.push(disk),
+            _ => self.terse_line(text, number, sink),
+        }
+    }
+
+    fn terse_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) {
+        match terse::result(text) {
+            Some(Ok(result)) => {
+                let file = self.file.to_owned();
+                self.terse.push(Box::new(FioResult { file, line: number, ..result }));
+                if self.terse.len() > MOST_TERSE {
+                    self.emit_terse(sink);
+                }
+            }
+            Some(Err(reason)) => {
+                let reason = format!("terse output: {reason}");
+                sink(Found::Problem(Problem::new(self.file, number, reason)));
+            }
+            None => {}
         }
     }
 
     /// Takes a line that names a job; returns false for any other line.
-    fn job_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Reading)) -> bool {
+    fn job_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) -> bool {
         match job_line::reported(text) {
             Some(Ok(reported)) => {
-                self.close();
-                let asked = self.jobs.of(reported.group, reported.name, reported.users);
-                let result = FioResult {
-                    file: self.file.to_owned(),
-                    line: number,
-                    fio_version: self.version.clone(),
-                    reported_unix_seconds: reported.unix_seconds,
-                    name: reported.name.to_owned(),
-                    group: reported.group,
-                    users: Some(reported.users),
-                    error: reported.error,
-                    ..FioResult::default()
-                };
-                self.building = Some(Building::new(result, asked));
+                self.begin(&reported, number, sink);
                 return true;
             }
             Some(Err(reason)) => {
                 self.close();
-                sink(Reading::Problem(Problem::new(self.file, number, reason)));
+                sink(Found::Problem(Problem::new(self.file, number, reason)));
                 return true;
             }
             None => {}
         }
-        let is_of_this_run = self.building.is_none() && self.results.is_empty();
-        if is_of_this_run && self.jobs.add_like_last(text) {
+        if !self.has_results() && self.jobs.add_like_last(text) {
             return true;
         }
         let Some((group, name, asked)) = job_line::asked(text) else { return false };
-        if !is_of_this_run {
+        if self.has_results() {
             self.finish(sink);
             self.jobs.clear();
         }
+        (self.told_of_figures, self.told_of_workload) = (false, false);
         self.jobs.add(group, &name, asked);
         self.jobs.remember(text);
         true
     }
 
-    /// Emits the remaining results. Call it at the end of the text.
-    pub fn finish(&mut self, sink: &mut dyn FnMut(Reading)) {
-        self.take_results().into_iter().for_each(|result| sink(Reading::Result(result)));
+    /// Begins a result.
+    fn begin(&mut self, reported: &Reported<'_>, number: u64, sink: &mut dyn FnMut(Found)) {
+        self.close();
+        if self.section != Section::Jobs {
+            // fio reports the same run once more.
+            self.end_report(sink);
+        }
+        self.told_of_figures = false;
+        let asked = self.jobs.of(reported.group, reported.name, reported.users);
+        if asked == ReportedWorkload::default() && !self.told_of_workload {
+            let Reported { name, group, .. } = reported;
+            let reason = format!(
+                "no line \"{name}: (g={group}): rw=…\" before this result: its workload is unknown"
+            );
+            sink(Found::Problem(Problem::new(self.file, number, reason)));
+            self.told_of_workload = true;
+        }
+        let result = FioResult {
+            file: self.file.to_owned(),
+            line: number,
+            fio_version: self.version.clone(),
+            reported_unix_seconds: reported.unix_seconds,
+            name: reported.name.to_owned(),
+            group: reported.group,
+            users: Some(reported.users),
+            error: reported.error,
+            ..FioResult::default()
+        };
+        self.building = Some(Building::new(result, asked));
+        self.pid = reported.pid;
     }
 
-    /// Returns the results gathered so far.
-    pub(super) fn take_results(&mut self) -> Results {
+    /// Returns true if there are results that were not emitted.
+    pub(super) fn has_results(&self) -> bool {
+        self.building.is_some()
+            || !self.report.is_empty()
+            || !self.before.is_empty()
+            || !self.terse.is_empty()
+    }
+
+    /// Emits the remaining results. Call it at the end of the text.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Found)) {
         self.close();
-        let mut results = std::mem::take(&mut self.results);
+        // A report that was cut off after an earlier one has only some of its jobs, and no summary.
+        let is_cut_off = self.section == Section::Jobs
+            && !self.before.is_empty()
+            && are_processes_of(&self.report, &self.before);
+        if is_cut_off {
+            self.report.clear();
+            self.interim += 1;
+        }
+        self.end_report(sink);
+        self.emit(sink);
+        self.emit_terse(sink);
+    }
+
+    fn emit_terse(&mut self, sink: &mut dyn FnMut(Found)) {
+        let rates = std::mem::take(&mut self.rates);
+        let terse = self.terse.drain(..).filter(|result| !rates.contains(&Rates::of(result)));
+        terse.for_each(|result| sink(Found::Terse(result)));
+    }
+
+    /// Ends the current report. It replaces the one before if that is an earlier state of the same processes.
+    fn end_report(&mut self, sink: &mut dyn FnMut(Found)) {
+        self.complete_report();
+        if self.report.is_empty() {
+            return;
+        }
+        if !self.terse.is_empty() {
+            self.rates.extend(self.report.iter().map(|printed| Rates::of(&printed.result)));
+        }
+        if !self.before.is_empty() {
+            if are_processes_of(&self.before, &self.report) {
+                self.before.clear();
+                self.interim += 1;
+            } else {
+                self.emit(sink);
+            }
+        }
+        self.before = std::mem::take(&mut self.report);
+    }
+
+    /// Emits the last report.
+    fn emit(&mut self, sink: &mut dyn FnMut(Found)) {
+        let interim = std::mem::take(&mut self.interim);
+        if interim > 0 {
+            sink(Found::Interim(interim));
+        }
+        self.before.drain(..).for_each(|printed| sink(Found::Result(printed.result)));
+    }
+
+    /// Adds what the summaries say to the results of the report.
+    fn complete_report(&mut self) {
         for Summary { group, way, bytes_per_sec } in self.summary.drain(..) {
-            let mut of_group = results.iter_mut().filter(|result| result.group == group);
+            let results = self.report.iter_mut().map(|printed| &mut printed.result);
+            let mut of_group = results.filter(|result| result.group == group);
             // The sum of a group is the bandwidth of its result if the group has only one.
             let (Some(result), None) = (of_group.next(), of_group.next()) else { continue };
             if let Some(direction) = way.of_result(result) {
                 direction.bytes_per_sec = bytes_per_sec;
             }
         }
-        self.summary_of = None;
-        results
+        let disks = std::mem::take(&mut self.disks);
+        if let Some(last) = self.report.last_mut() {
+            last.result.disks = disks;
+        }
+        self.section = Section::Jobs;
     }
 
     fn close(&mut self) {
-        self.results.extend(self.building.take().map(Building::finish));
+        let pid = self.pid;
+        let built = self.building.take().map(Building::finish);
+        self.report.extend(built.map(|result| Printed { result, pid }));
     }
 
     /// Takes a line of a summary. Old versions print exact bandwidths there; newer ones shorten them as in
     /// the results.
-    fn summary(&mut self, text: &str) {
+    fn summary(&mut self, group: u32, text: &str) {
         let Some((way, rest)) = Way::of(text) else { return };
         let speed = field(rest, "aggrb=").and_then(|speed| bytes(speed, Prefix::Binary));
-        if let (Some(speed), Some(group)) = (speed, self.summary_of) {
+        if let Some(speed) = speed {
             self.summary.push(Summary { group, way, bytes_per_sec: speed.value });
         }
     }
+}
+
+/// Returns true if all of these results are of processes that are also in the others.
+fn are_processes_of(some: &[Printed], others: &[Printed]) -> bool {
+    fn process(printed: &Printed) -> Option<(u32, &str, u64)> {
+        Some((printed.result.group, &printed.result.name, printed.pid?))
+    }
+    let others: HashSet<_> = others.iter().filter_map(process).collect();
+    some.iter().all(|printed| process(printed).is_some_and(|process| others.contains(&process)))
 }
 
 /// Returns the version in `fio 2.0.7`, `fio-3.33`, or a client's `hostname=…, fio=fio-3.33, …`.
@@ -178,29 +354,24 @@ fn version(text: &str) -> Option<&str> {
     (is_number && !version.contains(char::is_whitespace)).then_some(version)
 }
 
-/// Returns true for terse output: `3;fio-3.33;job;0;0;…`
-fn is_terse(text: &str) -> bool {
-    let mut fields = text.splitn(3, ';');
-    let version = fields.next().unwrap_or_default();
-    let is_number = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
-    is_number && fields.next().is_some_and(|fio| fio.starts_with("fio"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Returns the results and the problems, except that a workload is unknown: many of these texts are parts.
     fn read(text: &str) -> (Vec<FioResult>, Vec<String>) {
         let (mut results, mut problems) = (Vec::new(), Vec::new());
         let mut reader = TextReader::new("a.out");
         let mut sink = |found| match found {
-            Reading::Result(result) => results.push(*result),
-            Reading::Problem(problem) => problems.push(problem.to_string()),
+            Found::Result(result) | Found::Terse(result) => results.push(*result),
+            Found::Problem(problem) => problems.push(problem.to_string()),
+            Found::Interim(reports) => problems.push(format!("interim reports: {reports}")),
         };
         for (line, number) in text.lines().zip(1..) {
             reader.line(line, number, &mut sink);
         }
         reader.finish(&mut sink);
+        problems.retain(|problem| !problem.ends_with("its workload is unknown"));
         (results, problems)
     }
 

@@ -175,7 +175,7 @@ pub(super) fn cpu_use(
         user_percent: percent(user_ns),
         system_percent: percent(system_ns),
         ns_per_io: if ios == 0 { 0.0 } else { (user_ns + system_ns) as f64 / ios as f64 },
-        machine_percent: machine.busy_percent,
+        machine_percent: Some(machine.busy_percent),
         steal_percent: machine.steal_percent,
         iowait_percent: machine.iowait_percent,
         wait_percent: 0.0,

@@ -130,7 +130,8 @@ fn counted(found: Vec<Caveat>) -> Vec<(Caveat, usize)> {
 #[must_use]
 pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let CpuUse { wait_percent, machine_percent, .. } = *cpu;
+    let CpuUse { wait_percent, .. } = *cpu;
+    let machine_percent = cpu.machine_percent.unwrap_or_default();
     let percent = cpu.busy_percent();
     if wait_percent >= WAIT_PERCENT {
         facts.push(MachineFact::ProcessorsBusy { wait_percent, machine_percent }.into());

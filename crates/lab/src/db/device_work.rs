@@ -85,7 +85,7 @@ pub fn held_back_by(
     if answer.stopped_by == StoppedBy::MaxDepth && answer.queue_depth as usize == globals {
         reasons.push(format!("Each process needs a global of its own, and there are {globals}."));
     }
-    let processors = at_best.cpu.machine_percent;
+    let processors = at_best.cpu.machine_percent.unwrap_or_default();
     if processors >= BUSY_PERCENT {
         reasons.push(format!("The processors were {processors:.0} % busy."));
     }

@@ -6,7 +6,8 @@
 use crate::history::{
     HistoryError, IMPORT, Imported, Importer, NewRun, ReadySteps, UnderWay, UtcTime, WholeRun,
 };
-use iogauge_fio::{Problem, Reading, read_results};
+pub use iogauge_fio::Problem;
+use iogauge_fio::{Reading, read_results};
 use iogauge_model::result::{
     Environment, FioResult, FioTarget, Head, RUN_FORMAT, RunDocument, StepResult, TargetFacts,
     Workload,
@@ -36,6 +37,8 @@ pub struct FioFile {
     pub results: Vec<FioResult>,
     /// What could not be read.
     pub problems: Vec<Problem>,
+    /// Number of reports that were left out because a later one of the same run follows.
+    pub interim_reports: u64,
 }
 
 impl FioFile {
@@ -45,10 +48,11 @@ impl FioFile {
     /// It cannot be opened or read. Contents that cannot be parsed are in [`Self::problems`].
     pub fn read(path: &Path) -> io::Result<Self> {
         let (file, _) = open(path)?;
-        let mut read = Self { results: Vec::new(), problems: Vec::new() };
+        let mut read = Self { results: Vec::new(), problems: Vec::new(), interim_reports: 0 };
         let input = BufReader::with_capacity(BUFFER_BYTES, file);
         read_results(&path.display().to_string(), input, &mut |found| match found {
             Reading::Result(result) => read.results.push(*result),
+            Reading::Interim(reports) => read.interim_reports = reports,
             Reading::Problem(problem) => read.problems.push(problem),
         })?;
         Ok(read)
@@ -73,6 +77,8 @@ pub struct ImportedFile {
     pub run: Imported,
     /// Number of its results; 0 for a file that was already known.
     pub results: u32,
+    /// Number of reports that were left out because a later one of the same run follows.
+    pub interim_reports: u64,
 }
 
 /// What accompanies the steps of an imported run.
@@ -105,7 +111,11 @@ pub fn import(
         && (length < LONG_FILE_BYTES || importer.may_know(&content_end(length))?)
         && let Some(known) = importer.known(&content_of(&file)?)?
     {
-        return Ok(Some(ImportedFile { run: Imported::Known(known), results: 0 }));
+        return Ok(Some(ImportedFile {
+            run: Imported::Known(known),
+            results: 0,
+            interim_reports: 0,
+        }));
     }
     let about = About::new(path, modified);
     let (sender, batches) = sync_channel(BATCHES_WAITING);
@@ -154,6 +164,7 @@ struct About {
     path: String,
     modified: UtcTime,
     results: u32,
+    interim_reports: u64,
     reported_unix_seconds: Option<i64>,
     first: Option<Box<FioResult>>,
 }
@@ -164,6 +175,7 @@ impl About {
             path: path.display().to_string(),
             modified,
             results: 0,
+            interim_reports: 0,
             reported_unix_seconds: None,
             first: None,
         }
@@ -248,6 +260,7 @@ fn read_batches(
                 problem_bytes += problem.reason.len();
                 problems.push(problem);
             }
+            Reading::Interim(reports) => about.interim_reports = reports,
             Reading::Result(result) => {
                 about.add(&result);
                 steps.push(&result.into_step());
@@ -299,7 +312,8 @@ fn close(
         return Ok(None);
     }
     let run = importer.close(&about.run(Some(content), words), content, under_way, &last)?;
-    Ok(Some(ImportedFile { run, results: about.results }))
+    let About { results, interim_reports, .. } = *about;
+    Ok(Some(ImportedFile { run, results, interim_reports }))
 }
 
 /// Identifies a file by its bytes while they are read: XXH3 (128 bits) and the length. Resistance

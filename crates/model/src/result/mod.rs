@@ -38,7 +38,9 @@ pub use documents::{
     Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
-pub use fio::{BlockRange, FioDirection, FioLatency, FioResult};
+pub use fio::{
+    BlockRange, FioDirection, FioDisk, FioLatency, FioResult, FioSamples, FioSteadyState,
+};
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
 pub use history::{HistoryDocument, HistoryRun};
 pub use profile::ProfileDocument;

@@ -65,8 +65,10 @@ pub struct CpuUse {
     pub system_percent: f64,
     /// Processor time of this process per I/O, in nanoseconds; 0 if there was no I/O.
     pub ns_per_io: f64,
-    /// Busy time of the machine, in percent of all processors.
-    pub machine_percent: f64,
+    /// Busy time of the machine, in percent of all processors; missing in results of fio, which does not
+    /// report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_percent: Option<f64>,
     /// Time that the hypervisor gave to other machines, in percent.
     pub steal_percent: f64,
     /// Idle time with I/O outstanding, in percent.

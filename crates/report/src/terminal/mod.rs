@@ -9,6 +9,7 @@ mod crosscheck;
 mod database;
 mod doctor;
 mod find;
+mod fio;
 mod grid;
 mod history;
 mod names;

@@ -3,6 +3,7 @@
 use super::Page;
 use super::block_layer;
 use super::database;
+use super::fio;
 use super::grid::{Grid, Kind};
 use super::names::{count, latency, percentile, plural, plus_minus};
 use super::parts::{self, Logical};
@@ -89,7 +90,14 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     if let Some(verified) = &step.verify {
         verify::write(sheet, verified);
     }
-    write_cpu(sheet, &step.cpu);
+    match &step.fio {
+        // Earlier versions stored 0 for what fio does not report.
+        Some(fio) => {
+            write_cpu(sheet, &CpuUse { machine_percent: None, ..step.cpu });
+            fio::write(sheet, fio);
+        }
+        None => write_cpu(sheet, &step.cpu),
+    }
     if let Some(physical) = &step.physical {
         parts::physical(sheet, Some(&logical(step)), physical);
     }
@@ -144,7 +152,7 @@ fn write_directions(
     }
 }
 
-fn bandwidth(bytes_per_sec: f64) -> String {
+pub(super) fn bandwidth(bytes_per_sec: f64) -> String {
     if bytes_per_sec == 0.0 {
         String::new()
     } else if bytes_per_sec < 1e15 {
@@ -209,7 +217,9 @@ fn write_cpu(sheet: &mut Sheet, cpu: &CpuUse) {
     if cpu.polled_percent >= 0.5 {
         text.push_str(&format!(", {:.0} % of it polling for arrivals", cpu.polled_percent));
     }
-    text.push_str(&format!("; machine {:.0} % busy", cpu.machine_percent));
+    if let Some(percent) = cpu.machine_percent {
+        text.push_str(&format!("; machine {percent:.0} % busy"));
+    }
     for (share, word) in [(cpu.steal_percent, "stolen"), (cpu.iowait_percent, "waiting for I/O")] {
         if share >= 0.5 {
             text.push_str(&format!(", {share:.0} % {word}"));

@@ -176,7 +176,7 @@ pub fn step(label: &str, queue_depth: u32) -> StepResult {
             user_percent: 11.6,
             system_percent: 30.2,
             ns_per_io: 5_120.0,
-            machine_percent: 24.0,
+            machine_percent: Some(24.0),
             steal_percent: 1.4,
             iowait_percent: 0.2,
             wait_percent: 0.3,

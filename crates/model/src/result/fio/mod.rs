@@ -9,7 +9,12 @@ use crate::result::LatencyShare;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod disk;
+mod steady_state;
 mod step;
+
+pub use disk::FioDisk;
+pub use steady_state::FioSteadyState;
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -82,6 +87,13 @@ pub struct FioResult {
     pub user_cpu_percent: f64,
     /// System time relative to the run time, in percent of one processor.
     pub system_cpu_percent: f64,
+    /// The job's steady state (`ss`); `None` if fio did not look for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<FioSteadyState>,
+    /// I/O of each device during the whole run of fio, of all its jobs together. Only the last result of a
+    /// run has it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<FioDisk>,
 }
 
 /// Results of one direction.
@@ -103,6 +115,12 @@ pub struct FioDirection {
     /// I/Os per second.
     pub iops: f64,
     pub runtime_ns: u64,
+    /// Bandwidth of the intervals in which fio sampled it, in bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_bytes_per_sec: Option<FioSamples>,
+    /// I/Os per second of the intervals in which fio sampled them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_iops: Option<FioSamples>,
     /// Block sizes requested; `None` if not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockRange>,
@@ -115,6 +133,20 @@ pub struct FioDirection {
     /// Total latency: submission and completion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lat: Option<FioLatency>,
+}
+
+/// Statistics of a rate that fio sampled during the run, by default every half second (`bwavgtime`,
+/// `iopsavgtime`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FioSamples {
+    pub min: f64,
+    pub max: f64,
+    pub mean: f64,
+    pub stddev: f64,
+    /// Number of samples; `None` if not in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
 }
 
 /// Smallest and largest block size of a direction.
