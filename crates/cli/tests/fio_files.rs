@@ -120,7 +120,10 @@ fn exit_code_and_kind_of_message_agree() {
         let partial = place.run(&[command, "part.out"]).ends(0);
         assert!(partial.stderr.starts_with("warning: part.out:"), "{}", partial.stderr);
         assert!(!partial.stderr.contains("error:"), "{}", partial.stderr);
-        let both = place.run(&[command, "nothing.json", "part.out"]).ends(2);
+        // Other bytes, which are not in the history yet.
+        fs::write(work.join("other.out"), fs::read(work.join("part.out")).unwrap().repeat(2))
+            .unwrap();
+        let both = place.run(&[command, "nothing.json", "other.out"]).ends(2);
         assert!(both.stderr.starts_with("error: ") && both.stderr.contains("\nwarning: "));
     }
 }

@@ -100,11 +100,12 @@ fn every_checksum_algorithm_verifies_its_own_data() {
         "sha3-512",
         "meta",
         "pattern",
+        "pattern_hdr",
     ] {
         let option = format!("--verify={word}");
         let mut line = vec!["--rw=randwrite", "--norandommap=0", "--io_size=4m", "--iodepth=16"];
         line.extend([option.as_str(), "--json"]);
-        if word == "pattern" {
+        if word.starts_with("pattern") {
             line.push("--verify_pattern=0xaa555aa5");
         }
         let done = run(&place, &line).ends(0);
@@ -310,6 +311,96 @@ fn unverifiable_loads_are_rejected() {
         assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
         crate::common::assert_one_message(&done.stderr);
         assert_eq!(place.names(), [""; 0], "{line:?}");
+    }
+}
+
+/// fio finds in the data what it would have written itself.
+#[test]
+fn data_with_a_pattern_is_the_same_as_that_of_fio() {
+    const TEST: &str = "data_with_a_pattern_is_the_same_as_that_of_fio";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    let fio = |pattern: &str| {
+        let verify = format!("--verify_pattern={pattern}");
+        let fixed =
+            "--name=a --filename=t --offset=1m --size=1m --bs=4k --rw=read --verify=pattern";
+        Command::new("fio").args(fixed.split(' ')).arg(verify).current_dir(place.work()).output()
+    };
+    for pattern in ["0xaa55", "\"abcd\"-120xdeadface", "%o", "0xff%o\"abcd\"-12", "300"] {
+        let option = format!("--verify_pattern={pattern}");
+        let line = ["--rw=write", "--io_size=1m", "--iodepth=4", "--verify=pattern", &option];
+        run(&place, &line).ends(0);
+        let Ok(found) = fio(pattern) else { return skip(TEST, "fio is not installed") };
+        assert!(found.status.success(), "{pattern}: {}", String::from_utf8_lossy(&found.stderr));
+    }
+    Spoiler::of(&place.work().join("t")).flip(BASE + 8192, 0);
+    assert!(!fio("300").unwrap().status.success());
+}
+
+#[test]
+fn buffer_pattern_fills_every_block() {
+    const TEST: &str = "buffer_pattern_fills_every_block";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    let line = ["--rw=randwrite", "--norandommap=0", "--io_size=4m", "--buffer_pattern=\"ab\"7"];
+    run(&place, &line).ends(0);
+    let file = Spoiler::of(&place.work().join("t"));
+    for offset in [BASE, BASE + (4 << 20) - 4096] {
+        let block = file.block(offset);
+        assert!(block.iter().zip(b"ab\x07".iter().cycle()).all(|(is, ought)| is == ought));
+    }
+    let wrong = run(&place, &["--rw=write", "--verify=md5", "--buffer_pattern=1"]).ends(USAGE);
+    assert!(wrong.stderr.contains("--verify_pattern"), "{}", wrong.stderr);
+    run(&place, &["--rw=write", "--dedupe_percentage=9", "--buffer_pattern=1"]).ends(USAGE);
+}
+
+#[test]
+fn backlog_is_read_back_during_the_run() {
+    const TEST: &str = "backlog_is_read_back_during_the_run";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    let line = ["--rw=randwrite", "--norandommap=0", "--io_size=4m", "--verify=crc32c", "--json"];
+    for (engine, iodepth) in [("io_uring", "8"), ("libaio", "1"), ("psync", "1")] {
+        let engine = format!("--ioengine={engine}");
+        let depth = format!("--iodepth={iodepth}");
+        let own = [engine.as_str(), &depth, "--verify_backlog=16"];
+        let all = run(&place, &[&line, &own[..]].concat()).ends(0);
+        assert_eq!(all.json()["steps"][0]["read"]["ios"], 1024);
+        assert_eq!(all.json()["steps"][0]["write"]["ios"], 1024);
+        // Everything is verified once more at the end.
+        assert_eq!(verify(&all)["units"], 2048);
+        let batch = [&own[..], &["--verify_backlog_batch=4"]].concat();
+        let some = run(&place, &[&line, &batch[..]].concat()).ends(0);
+        assert_eq!(some.json()["steps"][0]["read"]["ios"], 256);
+    }
+    let without = run(&place, &[&line[..], &["--verify_backlog=16", "--do_verify=0"]].concat());
+    assert!(without.ends(0).json()["steps"][0]["read"].is_null());
+    run(&place, &["--rw=write", "--verify=md5", "--verify_backlog=65537"]).ends(USAGE);
+}
+
+#[test]
+fn header_at_an_offset_locates_wrong_bytes() {
+    const TEST: &str = "header_at_an_offset_locates_wrong_bytes";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    let line = ["--io_size=4m", "--verify=md5", "--verify_interval=2k", "--verify_offset=1k"];
+    let run = |rw| run(&place, &[&line[..], &[rw, "--json"]].concat());
+    assert_eq!(verify(&run("--rw=write").ends(0))["units"], 2048);
+    let file = Spoiler::of(&place.work().join("t"));
+    assert_eq!(&file.block(BASE)[1024..1032], b"IOGverif");
+    for byte in [5, 1500] {
+        file.flip(BASE + 4096 + byte, 3);
+        let found = verify(&run("--rw=read").ends(WRONG))["findings"][0]["reason"].clone();
+        assert_eq!((&found["first_byte"], &found["bit"]), (&byte.into(), &3.into()), "{found}");
+        file.flip(BASE + 4096 + byte, 3);
     }
 }
 

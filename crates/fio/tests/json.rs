@@ -232,6 +232,7 @@ fn failed_verification_has_the_error_of_fio() {
         unjudged: 0,
         corrupted: 3,
         seconds: 0.5,
+        read: None,
         end: VerifyEnd::Complete,
         findings: Vec::new(),
     };
@@ -243,6 +244,37 @@ fn failed_verification_has_the_error_of_fio() {
     let checked = entry(Load { verify: Some(Verify::with(VerifyAlgorithm::Crc32c)), ..load() });
     assert_eq!((&checked["error"], &checked["total_err"]), (&json!(84), &json!(3)));
     assert_eq!(entry(load())["error"], 0);
+}
+
+/// As in fio 3.33: `rw=write verify=crc32c` reports as many reads as writes.
+#[test]
+fn reads_of_verification_are_counted_as_reads() {
+    let read_back = direction(500, 100_000);
+    let verify = VerifyResult {
+        algorithm: "crc32c".to_owned(),
+        units: 1000,
+        bytes: 4_096_000,
+        unjudged: 0,
+        corrupted: 0,
+        seconds: 0.5,
+        read: Some(Box::new(read_back)),
+        end: VerifyEnd::Complete,
+        findings: Vec::new(),
+    };
+    let load = Load { verify: Some(Verify::with(VerifyAlgorithm::Crc32c)), ..load() };
+    let entry = |step: StepResult| {
+        written(&run(load.clone().into(), vec![step]), Detail::Bins)["jobs"][0].clone()
+    };
+    let only_writes = StepResult { read: None, verify: Some(verify.clone()), ..step() };
+    let read = &entry(only_writes)["read"];
+    assert_eq!((&read["total_ios"], &read["io_bytes"]), (&json!(500), &json!(2_048_000)));
+    assert_eq!((&read["runtime"], &read["lat_ns"]["N"]), (&json!(500), &json!(500)));
+    let mixed = entry(StepResult { verify: Some(verify), ..step() });
+    let before = &entry(step())["read"];
+    let sum = before["total_ios"].as_u64().unwrap() + 500;
+    assert_eq!(mixed["read"]["total_ios"], sum);
+    assert_eq!(mixed["read"]["runtime"], 2500);
+    assert_eq!(mixed["read"]["iops"], sum as f64 / 2.5);
 }
 
 #[test]

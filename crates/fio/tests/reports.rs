@@ -84,6 +84,14 @@ fn only_the_last_report_of_a_run_counts() {
 }
 
 #[test]
+fn interim_reports_in_two_formats_count_once() {
+    let both = data("status/both.out");
+    let plain = data("mix.out");
+    let (results, _, interim) = read(&[&both[..], &plain].concat());
+    assert_eq!((results.len(), interim), (5, 3));
+}
+
+#[test]
 fn report_that_was_cut_off_does_not_replace_a_complete_one() {
     let text = data("status/clones.out");
     let lines = String::from_utf8(text).unwrap();
@@ -146,6 +154,11 @@ fn every_version_of_terse_output_is_read() {
         let shares: f64 = result.shares.iter().map(|share| share.percent).sum();
         assert!((shares - 100.0).abs() < 0.2, "{shares}");
     }
+    // Text without devices may end before terse output.
+    let text = String::from_utf8(data("mix.out")).unwrap();
+    let end = text.find("Disk stats").unwrap_or(text.len());
+    let (both, _, _) = read(&[&text.as_bytes()[..end], &data("terse/3.out")].concat());
+    assert_eq!(both.len(), 5);
     let described = results("terse/description.out");
     assert_eq!((described.len(), described[0].failed_ios), (1, 0));
     assert_eq!(described[0].disks[0].reads, 10_264);

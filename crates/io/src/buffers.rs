@@ -1,7 +1,7 @@
 //! Aligned I/O buffers, on huge pages where that helps, and the data written from them.
 
 use crate::offsets::below;
-use iogauge_model::load::Content;
+use iogauge_model::load::{Content, DataPattern};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -45,12 +45,17 @@ pub struct BufferPool {
     shape: Option<Shape>,
 }
 
-/// Data that compresses or repeats.
+/// Data that is not all new and random.
 #[derive(Debug)]
-struct Shape {
-    content: Content,
-    /// Seed of the last new data.
-    newest: Option<u64>,
+enum Shape {
+    /// It compresses or repeats.
+    Content {
+        content: Content,
+        /// Seed of the last new data.
+        newest: Option<u64>,
+    },
+    /// Each block is this pattern.
+    Pattern(DataPattern),
 }
 
 // SAFETY: the pool is the only owner of its mapping, and nothing in it is tied to the thread that created it.
@@ -102,7 +107,16 @@ impl BufferPool {
     /// Returns the pool with this content for its writes.
     #[must_use]
     pub fn with_content(mut self, content: Content) -> Self {
-        self.shape = (!content.is_random()).then_some(Shape { content, newest: None });
+        self.shape = (!content.is_random()).then_some(Shape::Content { content, newest: None });
+        self
+    }
+
+    /// Returns the pool with this pattern for its writes, if there is one.
+    #[must_use]
+    pub fn with_pattern(mut self, pattern: Option<&DataPattern>) -> Self {
+        if let Some(pattern) = pattern {
+            self.shape = Some(Shape::Pattern(pattern.clone()));
+        }
         self
     }
 
@@ -189,12 +203,18 @@ impl BufferPool {
         }
     }
 
-    /// Fills a slot's buffer with `len` bytes that compress or repeat as `content` requires. All of them are newly
-    /// generated, at about 5 GB/s.
+    /// Fills a slot's buffer with `len` bytes of the pattern, or that compress or repeat as `content` requires. All of
+    /// them are newly generated, at about 5 GB/s.
     #[cold]
     fn renew_shaped(&mut self, slot: u32, len: usize) {
-        let Some(Shape { content, newest }) = &mut self.shape else { return };
-        let content = *content;
+        debug_assert!(len <= self.stride_bytes);
+        // SAFETY: the slot's buffer is at least `len` long; the caller owns the slot, so no I/O is using it.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(slot), len) };
+        let (content, newest) = match &mut self.shape {
+            Some(Shape::Content { content, newest }) => (*content, newest),
+            Some(Shape::Pattern(pattern)) => return pattern.fill(bytes, 0),
+            None => return,
+        };
         let repeats = below(&mut self.random, 100) < u64::from(content.dedupe_percent);
         let seed = newest.filter(|_| repeats).unwrap_or_else(|| self.random.next_u64());
         *newest = Some(seed);
@@ -204,9 +224,6 @@ impl BufferPool {
             chunk_bytes => chunk_bytes.min(len),
         };
         let zeros = content.compress_percent as usize;
-        debug_assert!(len <= self.stride_bytes);
-        // SAFETY: the slot's buffer is at least `len` long; the caller owns the slot, so no I/O is using it.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(slot), len) };
         for chunk in bytes.chunks_mut(chunk_bytes.max(1)) {
             let (data, rest) = chunk.split_at_mut(chunk.len() * (100 - zeros) / 100);
             random.fill_bytes(data);
@@ -251,6 +268,18 @@ mod tests {
     fn bytes(pool: &BufferPool, slot: u32, len: usize) -> Vec<u8> {
         // SAFETY: the slot is at least `len` long.
         unsafe { std::slice::from_raw_parts(pool.buffer(slot), len) }.to_vec()
+    }
+
+    #[test]
+    fn pattern_fills_every_block_from_its_start() {
+        let pattern = "\"abc\"".parse().unwrap();
+        let mut pool = BufferPool::new(2, 4096, 7).unwrap().with_pattern(Some(&pattern));
+        pool.will_be_read_into(1, 4096);
+        for length in [4096, 512] {
+            pool.renew(1, length);
+            let data = bytes(&pool, 1, length);
+            assert!(data.iter().zip(b"abc".iter().cycle()).all(|(is, ought)| is == ought));
+        }
     }
 
     /// Returns how many 4-byte words of `b` also occur in `a`, at any offset.

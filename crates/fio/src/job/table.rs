@@ -94,8 +94,6 @@ const SHOWN: &str = "it only formats fio's report";
 const ALWAYS_RANDOM: &str = "written data neither compresses nor repeats unless \
      buffer_compress_percentage or dedupe_percentage requests it";
 const BUFFERS: &str = "buffers are in the memory of the process, aligned as the device requires";
-const BACKLOG: &str =
-    "data is read back after all of it is written; reads of a mixed job are verified at once";
 const STATE: &str =
     "iogauge remembers what was written only until the job ends; hint: use verify_only=1";
 const TRIM: &str = "iogauge does not trim";
@@ -112,7 +110,6 @@ const CGROUP: &str =
     "iogauge does not create control groups; hint: start iogauge with systemd-run or cgexec";
 const IDENTITY: &str =
     "iogauge does not change its user or group; hint: start iogauge with setpriv or sudo";
-const DATA: &str = "written data neither compresses nor repeats";
 const NOT_YET: &str = "iogauge has no equivalent";
 const ONE_FILE_AT_A_TIME: &str = "files stay open while their job runs";
 const HINT: &str = "iogauge gives the kernel no write hints";
@@ -271,8 +268,9 @@ const OPTIONS: &[OptionInfo] = &[
     does("verify", PASS),
     does("do_verify", PASS),
     does("verify_interval", PASS),
-    lacks("verify_offset", &[], PASS, &["0"], "each header is at the start of its block"),
+    does("verify_offset", PASS),
     does("verify_pattern", PASS),
+    does("verify_pattern_interval", PASS),
     does("verify_fatal", PASS),
     lacks(
         "verify_dump",
@@ -283,13 +281,8 @@ const OPTIONS: &[OptionInfo] = &[
     ),
     takes("verify_async", &[], PASS, OWN_READS),
     takes("verify_async_cpus", &[], PASS, OWN_READS),
-    lacks("verify_backlog", &[], PASS, &["0"], BACKLOG),
-    takes(
-        "verify_backlog_batch",
-        &[],
-        PASS,
-        "it matters only with verify_backlog, which is not supported",
-    ),
+    does("verify_backlog", PASS),
+    does("verify_backlog_batch", PASS),
     takes("experimental_verify", &[], PASS, OWN_READS),
     takes("verifysort", &[], PASS, IGNORED),
     takes("verifysort_nr", &[], PASS, IGNORED),
@@ -457,10 +450,10 @@ const OPTIONS: &[OptionInfo] = &[
     lacks("block_error_percentiles", &[], PASS, OFF, TRIM),
     does("group_reporting", PASS),
     takes("stats", &[], only(&["1"], "a run without figures has no result"), ALL_FIGURES),
-    lacks("zero_buffers", &[], PASS, OFF, DATA),
+    does("zero_buffers", PASS),
     takes("refill_buffers", &[], PASS, ALWAYS_RANDOM),
     takes("scramble_buffers", &[], PASS, ALWAYS_RANDOM),
-    lacks("buffer_pattern", &[], PASS, &[], DATA),
+    does("buffer_pattern", PASS),
     does("buffer_compress_percentage", PASS),
     does("buffer_compress_chunk", PASS),
     does("dedupe_percentage", PASS),

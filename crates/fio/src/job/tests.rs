@@ -368,8 +368,8 @@ fn unsupported_options_are_reported_by_name() {
     for (line, words) in [
         ("cgroup=a", &["cgroup is not supported", "--lenient"][..]),
         ("verify=null", &["verify=null is not supported", "crc32c"]),
-        ("verify_pattern=%o", &["verify_pattern=%o is not supported", "0xaa55"]),
-        ("verify_backlog=8", &["verify_backlog is not supported"]),
+        ("verify_pattern='f'", &["verify_pattern='f' is not supported", "xxd"]),
+        ("buffer_pattern='f'", &["buffer_pattern='f' is not supported", "xxd"]),
         ("exitall", &["exitall is not supported"]),
         ("ramp_size=1g", &["ramp_size is not supported: it is newer than fio 3.33", "ramp_time"]),
         ("rate=,1m\nrw=randrw", &["rate: ", "a rate for reads and one for writes", "hint: "]),

@@ -14,11 +14,12 @@ use iogauge_model::caveat::Caveat;
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, TargetFacts,
+    DeviceCounters, DirectionResult, Estimate, IntervalPoint, RunDocument, StepResult, TargetFacts,
     WorkerResult,
 };
 use iogauge_model::units::{size_word, time_word};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use tables::Table;
 
 /// Errno of an I/O error (errno(3)). Results count failures without their errno.
@@ -149,13 +150,14 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
     let seconds: f64 = run.steps.iter().map(|step| step.seconds).sum();
     let mut entries = Vec::new();
     for (group, step) in run.steps.iter().enumerate() {
-        let outcomes = outcomes(step);
+        let mut outcomes = outcomes(step);
         let of_step = jobs.next().unwrap_or_default();
         // As in fio, jobs reported as one are described by the first of them.
         let is_sum = step.jobs.is_empty() && !of_step.is_empty();
         if !is_sum && of_step.len() != outcomes.len() {
             return Err(JsonOutError::NoLoads);
         }
+        count_verification(step, &of_step, &mut outcomes);
         for (job, outcome) in of_step.iter().zip(&outcomes) {
             entries.push(JobEntry {
                 groupid: group as u32,
@@ -184,7 +186,9 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
 /// The result of one job.
 struct Outcome<'a> {
     seconds: f64,
-    read: Option<&'a DirectionResult>,
+    /// Time in which the reads took place.
+    read_seconds: f64,
+    read: Option<Cow<'a, DirectionResult>>,
     write: Option<&'a DirectionResult>,
     sync: Option<&'a DirectionResult>,
     series: &'a [IntervalPoint],
@@ -195,7 +199,8 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     if step.jobs.is_empty() {
         return vec![Outcome {
             seconds: step.seconds,
-            read: step.read.as_ref(),
+            read_seconds: step.seconds,
+            read: step.read.as_ref().map(Cow::Borrowed),
             write: step.write.as_ref(),
             sync: step.sync.as_ref(),
             series: &step.series,
@@ -205,13 +210,36 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     let jobs = step.jobs.iter().zip(0..);
     jobs.map(|(job, number)| Outcome {
         seconds: job.seconds.unwrap_or(step.seconds),
-        read: job.read.as_ref(),
+        read_seconds: job.seconds.unwrap_or(step.seconds),
+        read: job.read.as_ref().map(Cow::Borrowed),
         write: job.write.as_ref(),
         sync: job.sync.as_ref(),
         series: &job.series,
         workers: step.workers.iter().filter(|worker| worker.job == number).collect(),
     })
     .collect()
+}
+
+/// Adds the reads of the verification after a step to the reads of the job that verifies, where fio counts
+/// them. They are known only for all jobs together.
+fn count_verification(step: &StepResult, jobs: &[Job], outcomes: &mut [Outcome<'_>]) {
+    let Some(verify) = &step.verify else { return };
+    let Some(read_back) = &verify.read else { return };
+    let mut verifying = jobs.iter().zip(outcomes).filter(|(job, _)| job.load.verify.is_some());
+    let (Some((_, outcome)), None) = (verifying.next(), verifying.next()) else { return };
+    let Some(own) = &outcome.read else {
+        outcome.read_seconds = verify.seconds;
+        outcome.read = Some(Cow::Owned((**read_back).clone()));
+        return;
+    };
+    outcome.read_seconds += verify.seconds;
+    let mut all = own.clone().into_owned();
+    all.ios += read_back.ios;
+    all.bytes += read_back.bytes;
+    all.service_histogram.merge(&read_back.service_histogram);
+    all.iops = Estimate::exact(all.ios as f64 / outcome.read_seconds.max(1e-9));
+    all.bytes_per_sec = all.bytes as f64 / outcome.read_seconds.max(1e-9);
+    outcome.read = Some(Cow::Owned(all));
 }
 
 fn entry(
@@ -228,10 +256,12 @@ fn entry(
         detail,
         load: &job.load,
     };
+    let of_reads = Group { runtime_ms: milliseconds(outcome.read_seconds), ..group(&step.read) };
     let series = outcome.series;
-    let all = [outcome.read, outcome.write, outcome.sync];
+    let read = outcome.read.as_deref();
+    let all = [read, outcome.write, outcome.sync];
     let errors: u64 = all.into_iter().flatten().map(|direction| direction.errors).sum();
-    let latency = tables::latency(outcome.read.into_iter().chain(outcome.write));
+    let latency = tables::latency(read.into_iter().chain(outcome.write));
     // fio's CPU share is relative to the time of the job's threads; here the process's time is divided
     // evenly.
     let threads = step.workers.len().max(1) as f64;
@@ -251,7 +281,7 @@ fn entry(
         elapsed: 0,
         job_start: began.map(|seconds| seconds * 1000),
         job_options: job_options(job, outcome.seconds, target),
-        read: Direction::of(outcome.read, series, &group(&step.read), direction::reads),
+        read: Direction::of(read, series, &of_reads, direction::reads),
         write: Direction::of(outcome.write, series, &group(&step.write), direction::writes),
         trim: Direction::of(None, &[], &group(&None), direction::reads),
         sync: Flushes::of(outcome.sync, &group(&None)),

@@ -4,6 +4,7 @@ use super::threads::STACK_BYTES;
 use crate::buffers;
 use crate::logs;
 use crate::machine::{GroupLimits, Memory, Roots};
+use crate::verify::verifier::WrittenRange;
 use crate::worker::directions;
 use iogauge_model::histogram::BUCKETS;
 use iogauge_model::load::Load;
@@ -89,6 +90,7 @@ impl Footprint {
         let banks_bytes = latencies_bytes(load).saturating_mul(BANKS * workers);
         let memory_bytes = buffers_bytes
             .saturating_add(banks_bytes)
+            .saturating_add(backlog_bytes(load).saturating_mul(workers))
             .saturating_add(slots * SLOT_BYTES)
             .saturating_add(workers * THREAD_BYTES);
         // Each worker reserves its stack, and its buffers in whole huge pages.
@@ -135,6 +137,12 @@ impl Footprint {
         }
         low
     }
+}
+
+/// Returns the memory in which a worker remembers the writes that it will read back.
+fn backlog_bytes(load: &Load) -> u64 {
+    let backlog = load.verify.as_ref().and_then(|verify| verify.backlog);
+    backlog.map_or(0, |backlog| u64::from(backlog.writes) * size_of::<WrittenRange>() as u64)
 }
 
 /// Returns the size of one set of histograms of a load.
@@ -276,7 +284,7 @@ pub enum FootprintError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::load::{BlockSizes, EngineKind};
+    use iogauge_model::load::{BlockSizes, EngineKind, Verify, VerifyAlgorithm, VerifyBacklog};
 
     fn load(options: &[(&str, &str)]) -> Load {
         let mut load = Load::default();
@@ -321,6 +329,13 @@ mod tests {
         let four = Footprint::of([&clones].into_iter());
         assert_eq!(four.workers, 4);
         assert!(four.memory_bytes >= 4 * least, "{four:?}");
+        let verify = Verify {
+            backlog: Some(VerifyBacklog { writes: 65_536, batch: 1 }),
+            ..Verify::with(VerifyAlgorithm::Md5)
+        };
+        let checked = Load { verify: Some(verify), ..clones };
+        let checked = Footprint::of([&checked].into_iter());
+        assert!(checked.memory_bytes - four.memory_bytes >= 4 * 65_536 * 16, "{checked:?}");
         // Nothing overflows.
         let huge = load(&[("bs", "1g"), ("iodepth", "65536"), ("numjobs", "4096")]);
         assert!(Footprint::of([&huge, &huge].into_iter()).memory_bytes > 1 << 57);

@@ -13,12 +13,14 @@ use crate::engine::psync::Psync;
 use crate::engine::{self, Engine, EngineError, Files, Io, Op, Setup};
 use crate::pool::place_thread;
 use crate::worker::{MAX_DEPTH_PER_WORKER, WorkerError};
+use iogauge_model::Histogram;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::result::VerifyFault;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Stack size of a checking thread.
 const STACK_BYTES: usize = 256 << 10;
@@ -42,10 +44,19 @@ struct ReadProgress {
     units: AtomicU64,
 }
 
+/// The reads of a check that succeeded.
+#[derive(Debug, Default)]
+pub struct CheckReads {
+    pub ios: u64,
+    pub bytes: u64,
+    /// Service times.
+    pub service: Histogram,
+}
+
 /// A running check.
 #[derive(Debug)]
 pub struct Check {
-    threads: Vec<JoinHandle<Result<(), WorkerError>>>,
+    threads: Vec<JoinHandle<Result<CheckReads, WorkerError>>>,
     progress: Arc<ReadProgress>,
     total_units: u64,
 }
@@ -132,15 +143,21 @@ impl Check {
         self.threads.clear();
     }
 
-    /// Waits until the check ends.
+    /// Waits until the check ends, and returns its reads.
     ///
     /// # Errors
     /// If an engine failed or could not be created.
-    pub fn finish(mut self) -> Result<(), WorkerError> {
-        let mut result = Ok(());
+    pub fn finish(mut self) -> Result<CheckReads, WorkerError> {
+        let mut result = Ok(CheckReads::default());
         for thread in self.threads.drain(..) {
             let own = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            result = result.and(own);
+            result = result.and_then(|mut all| {
+                let own = own?;
+                all.ios += own.ios;
+                all.bytes += own.bytes;
+                all.service.merge(&own.service);
+                Ok(all)
+            });
         }
         result
     }
@@ -170,7 +187,7 @@ fn work(
     progress: &ReadProgress,
     queue_depth: u32,
     number: u32,
-) -> Result<(), WorkerError> {
+) -> Result<CheckReads, WorkerError> {
     let load = &job.load;
     place_thread(load, number)?;
     let block_bytes = load.block.largest();
@@ -215,6 +232,9 @@ struct Reader<'a> {
     progress: &'a ReadProgress,
     pool: BufferPool,
     slots: Vec<UnitRange>,
+    /// When the read in each slot was submitted.
+    begun: Vec<Instant>,
+    reads: CheckReads,
     free: Vec<u32>,
     again: Vec<u32>,
     /// Index of the part in the job that is being read.
@@ -237,6 +257,8 @@ impl<'a> Reader<'a> {
             progress,
             pool,
             slots: vec![UnitRange::default(); queue_depth as usize],
+            begun: vec![Instant::now(); queue_depth as usize],
+            reads: CheckReads::default(),
             free: (0..queue_depth).rev().collect(),
             again: Vec::new(),
             part: 0,
@@ -247,14 +269,15 @@ impl<'a> Reader<'a> {
     fn run_with<E: Engine>(
         mut self,
         engine: impl FnOnce(&BufferPool) -> Result<E, EngineError>,
-    ) -> Result<(), WorkerError> {
+    ) -> Result<CheckReads, WorkerError> {
         let mut engine = engine(&self.pool)?;
         engine.grow(self.slots.len() as u32);
         let result = self.read_all(&mut engine);
         if result.is_err() && E::IO_OUTLIVES_ENGINE {
             self.pool.leak();
         }
-        Ok(result?)
+        result?;
+        Ok(self.reads)
     }
 
     fn read_all<E: Engine>(&mut self, engine: &mut E) -> Result<(), EngineError> {
@@ -285,6 +308,7 @@ impl<'a> Reader<'a> {
         let stretch = self.next_stretch()?;
         let slot = self.free.pop()?;
         self.slots[slot as usize] = stretch;
+        self.begun[slot as usize] = Instant::now();
         Some(slot)
     }
 
@@ -351,6 +375,10 @@ impl<'a> Reader<'a> {
             if stretch.done < len {
                 return self.again.push(slot);
             }
+            self.reads.ios += 1;
+            self.reads.bytes += u64::from(len);
+            let taken = self.begun[slot as usize].elapsed();
+            self.reads.service.record(u64::try_from(taken.as_nanos()).unwrap_or(u64::MAX));
         }
         let UnitRange { part, units, done } = stretch.clone();
         let territory = self.fields[part as usize].territory.clone();

@@ -44,6 +44,38 @@ pub(super) fn judge(
     place: UnitPlace,
     expected: Expected,
 ) -> UnitState {
+    format.swap_header(unit);
+    let state = judge_headed(format, unit, place, expected);
+    format.swap_header(unit);
+    match state {
+        UnitState::Wrong(fault) => UnitState::Wrong(in_place(format, fault)),
+        state => state,
+    }
+}
+
+/// Returns a fault with the places that it has while header and content are swapped.
+fn in_place(format: &Format, fault: VerifyFault) -> VerifyFault {
+    let (at, length) = (format.header_offset_bytes as u64, format.content_at() as u64);
+    match fault {
+        VerifyFault::Corrupt { differing_bytes, first_byte, bit } if at > 0 => {
+            let first_byte = match first_byte {
+                byte if byte < length => byte + at,
+                byte if (at..at + length).contains(&byte) => byte - at,
+                byte => byte,
+            };
+            VerifyFault::Corrupt { differing_bytes, first_byte, bit }
+        }
+        fault => fault,
+    }
+}
+
+/// Judges a unit with its header at the start.
+fn judge_headed(
+    format: &Format,
+    unit: &mut [u8],
+    place: UnitPlace,
+    expected: Expected,
+) -> UnitState {
     if let Expected::Of { known: Known::Nothing | Known::Untouched, .. } = expected {
         return UnitState::Unjudged;
     }
@@ -63,7 +95,9 @@ pub(super) fn judge(
         {
             broken(other_format(code, len))
         }
-        HeaderState::Is { origin, bit: None, .. } if format.digest_is_right(unit) => {
+        HeaderState::Is { origin, bit: None, .. }
+            if format.digest_is_right(unit) && is_pattern(format, unit, &origin) =>
+        {
             whole(&origin, place, expected).map_or(UnitState::Right, UnitState::Wrong)
         }
         HeaderState::Is { origin, .. } => broken(broken_content(format, unit, &origin)),
@@ -73,6 +107,11 @@ pub(super) fn judge(
 fn other_format(code: u16, length_bytes: u32) -> VerifyFault {
     let row = VerifyAlgorithm::ALL.iter().find(|row| row.code == code);
     VerifyFault::OtherFormat { algorithm: row.map(|row| row.name.to_owned()), length_bytes }
+}
+
+/// Returns true unless the content is to be that of the pattern and is not.
+fn is_pattern(format: &Format, unit: &[u8], origin: &Origin) -> bool {
+    format.algorithm != VerifyAlgorithm::PatternHeader || unit == made(format, origin)
 }
 
 fn pattern(format: &Format, unit: &[u8], place: UnitPlace) -> UnitState {
@@ -119,7 +158,7 @@ fn whole(origin: &Origin, place: UnitPlace, expected: Expected) -> Option<Verify
 
 fn made(format: &Format, origin: &Origin) -> Vec<u8> {
     let mut made = vec![0; format.unit_bytes as usize];
-    format.stamp(&mut made, origin);
+    format.make(&mut made, origin);
     made
 }
 
@@ -174,8 +213,37 @@ mod tests {
     const PLACE: UnitPlace = UnitPlace { part: 2, offset_bytes: 1 << 20 };
 
     fn format(algorithm: VerifyAlgorithm) -> Format {
-        let pattern = (algorithm == VerifyAlgorithm::Pattern).then(|| vec![1, 2, 3]);
-        Format { algorithm, unit_bytes: 4096, pattern }
+        let pattern = algorithm.needs_pattern().then(|| "0x010203".parse().unwrap());
+        Format {
+            algorithm,
+            unit_bytes: 4096,
+            pattern,
+            pattern_interval_bytes: 0,
+            header_offset_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn wrong_byte_after_the_header_of_a_pattern_is_found() {
+        for header_offset_bytes in [0, 1024] {
+            let format = Format { header_offset_bytes, ..format(VerifyAlgorithm::PatternHeader) };
+            let UnitPlace { part, offset_bytes } = PLACE;
+            let origin = Origin { run: 7, offset_bytes, sequence: 1, worker: 3, part };
+            let mut unit = vec![0; 4096];
+            format.stamp(&mut unit, &origin);
+            assert_eq!(judge(&format, &mut unit, PLACE, Expected::AnyRun), UnitState::Right);
+            for byte in [0, 100, 1030, 4000] {
+                unit[byte] ^= 4;
+                let state = judge(&format, &mut unit, PLACE, Expected::AnyRun);
+                let expected = VerifyFault::Corrupt {
+                    differing_bytes: 1,
+                    first_byte: byte as u64,
+                    bit: Some(2),
+                };
+                assert_eq!(state, UnitState::Wrong(expected), "{byte} {header_offset_bytes}");
+                unit[byte] ^= 4;
+            }
+        }
     }
 
     fn unit(sequence: u32) -> Vec<u8> {

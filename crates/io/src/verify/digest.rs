@@ -32,7 +32,7 @@ pub(super) fn digest(algorithm: VerifyAlgorithm, bytes: &[u8]) -> Sum {
         VerifyAlgorithm::Sha3_256 => put(&Sha3_256::digest(bytes)),
         VerifyAlgorithm::Sha3_384 => put(&Sha3_384::digest(bytes)),
         VerifyAlgorithm::Sha3_512 => put(&Sha3_512::digest(bytes)),
-        VerifyAlgorithm::Meta | VerifyAlgorithm::Pattern => {}
+        VerifyAlgorithm::Meta | VerifyAlgorithm::Pattern | VerifyAlgorithm::PatternHeader => {}
     }
     sum
 }

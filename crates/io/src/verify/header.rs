@@ -20,7 +20,7 @@
 
 use super::digest::{Sum, crc32c, digest};
 use crate::offsets::mix64;
-use iogauge_model::load::VerifyAlgorithm;
+use iogauge_model::load::{DataPattern, HEADER_FIXED_BYTES, VerifyAlgorithm};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -29,7 +29,7 @@ const VERSION: u16 = 1;
 /// Bytes before the header's own checksum.
 const FIELDS_BYTES: usize = 48;
 /// Bytes before the digest.
-pub(super) const FIXED_BYTES: usize = 52;
+pub(super) const FIXED_BYTES: usize = HEADER_FIXED_BYTES;
 
 /// The write that a unit's content comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,11 @@ pub struct Format {
     /// Length of a unit, at least 128.
     pub unit_bytes: u32,
     /// Content after the header; `None` for data that neither compresses nor repeats.
-    pub pattern: Option<Vec<u8>>,
+    pub pattern: Option<DataPattern>,
+    /// Length after which the pattern begins again; 0 for the whole unit.
+    pub pattern_interval_bytes: usize,
+    /// Offset of the header, which is swapped with the content there: 0, or such that both are apart.
+    pub header_offset_bytes: usize,
 }
 
 /// State of a unit's header.
@@ -71,10 +75,7 @@ pub(super) enum HeaderState {
 impl Format {
     /// Returns the offset of the content.
     pub(super) fn content_at(&self) -> usize {
-        match self.algorithm {
-            VerifyAlgorithm::Pattern => 0,
-            algorithm => FIXED_BYTES + algorithm.info().digest_bytes,
-        }
+        self.algorithm.header_bytes()
     }
 
     /// Creates the unit that a write stores. Costs about as much as filling it with random data and computing its
@@ -83,6 +84,21 @@ impl Format {
     /// # Panics
     /// In debug builds, if `unit` does not have the length of a unit.
     pub fn stamp(&self, unit: &mut [u8], origin: &Origin) {
+        self.make(unit, origin);
+        self.swap_header(unit);
+    }
+
+    /// Moves the header between the start of a unit and its place.
+    pub(super) fn swap_header(&self, unit: &mut [u8]) {
+        if self.header_offset_bytes > 0 && self.content_at() > 0 {
+            let (start, rest) = unit.split_at_mut(self.header_offset_bytes);
+            let length = self.content_at();
+            start[..length].swap_with_slice(&mut rest[..length]);
+        }
+    }
+
+    /// Creates the unit with its header at the start.
+    pub(super) fn make(&self, unit: &mut [u8], origin: &Origin) {
         debug_assert_eq!(unit.len(), self.unit_bytes as usize);
         self.fill(unit, origin);
         if self.algorithm == VerifyAlgorithm::Pattern {
@@ -107,13 +123,20 @@ impl Format {
         unit[FIXED_BYTES..content_at].copy_from_slice(&sum[..content_at - FIXED_BYTES]);
     }
 
-    /// Writes the content after the header. A pattern starts at the start of the unit.
+    /// Writes the content after the header. A pattern starts at the start of the unit; what the header covers of
+    /// it is lost.
     fn fill(&self, unit: &mut [u8], origin: &Origin) {
         let content_at = self.content_at();
         match &self.pattern {
             Some(pattern) => {
-                let bytes = pattern.iter().cycle().skip(content_at % pattern.len());
-                unit[content_at..].iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+                let interval = match self.pattern_interval_bytes {
+                    0 => unit.len(),
+                    interval => interval,
+                };
+                let offsets = (origin.offset_bytes..).step_by(interval);
+                for (part, offset) in unit.chunks_mut(interval).zip(offsets) {
+                    pattern.fill(part, offset);
+                }
             }
             None => {
                 let place = mix64(origin.offset_bytes ^ mix64(u64::from(origin.part)));
@@ -194,8 +217,14 @@ mod tests {
     use proptest::prelude::*;
 
     pub(crate) fn format(algorithm: VerifyAlgorithm) -> Format {
-        let pattern = (algorithm == VerifyAlgorithm::Pattern).then(|| vec![0xaa, 0x55, 0x5a]);
-        Format { algorithm, unit_bytes: 512, pattern }
+        let pattern = algorithm.needs_pattern().then(|| "0xaa555a".parse().unwrap());
+        Format {
+            algorithm,
+            unit_bytes: 512,
+            pattern,
+            pattern_interval_bytes: 0,
+            header_offset_bytes: 0,
+        }
     }
 
     fn algorithms() -> impl Strategy<Value = VerifyAlgorithm> {
@@ -220,6 +249,35 @@ mod tests {
         headed.stamp(&mut b, &origin);
         assert_eq!(a[..4], [0xaa, 0x55, 0x5a, 0xaa]);
         assert_eq!(a[headed.content_at()..], b[headed.content_at()..]);
+    }
+
+    #[test]
+    fn pattern_has_the_offset_of_each_interval() {
+        let format = Format {
+            pattern: Some("0xff%o".parse().unwrap()),
+            pattern_interval_bytes: 100,
+            ..format(VerifyAlgorithm::Pattern)
+        };
+        let origin = Origin { run: 1, offset_bytes: 0x1000, sequence: 1, worker: 0, part: 0 };
+        let mut unit = [0; 512];
+        format.stamp(&mut unit, &origin);
+        assert_eq!(unit[..10], [0xff, 0, 0x10, 0, 0, 0, 0, 0, 0, 0xff]);
+        assert_eq!(unit[99..103], [0xff, 0xff, 0x64, 0x10]);
+        assert_eq!(unit[500..503], [0xff, 0xf4, 0x11]);
+    }
+
+    #[test]
+    fn header_offset_swaps_header_and_content() {
+        let plain = format(VerifyAlgorithm::Md5);
+        let format = Format { header_offset_bytes: 200, ..plain.clone() };
+        let origin = Origin { run: 1, offset_bytes: 0, sequence: 1, worker: 0, part: 0 };
+        let (mut a, mut b) = (vec![0; 512], vec![0; 512]);
+        plain.stamp(&mut a, &origin);
+        format.stamp(&mut b, &origin);
+        assert_eq!((&a[..68], &a[200..268]), (&b[200..268], &b[..68]));
+        assert_eq!(a[268..], b[268..]);
+        format.swap_header(&mut b);
+        assert_eq!(a, b);
     }
 
     proptest! {

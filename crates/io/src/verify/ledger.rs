@@ -365,9 +365,11 @@ fn kept_apart<'a, 'b: 'a>(
 pub(crate) fn format(load: &Load, verify: &Verify) -> Format {
     Format {
         algorithm: verify.algorithm,
-        // No block is larger than 1 GiB.
+        // No block is larger than 1 GiB, and the offset of a header is less.
         unit_bytes: load.verify_unit_bytes() as u32,
-        pattern: verify.pattern.as_ref().map(|pattern| pattern.bytes().to_vec()),
+        pattern: verify.pattern.clone(),
+        pattern_interval_bytes: usize::try_from(verify.pattern_interval_bytes).unwrap_or(0),
+        header_offset_bytes: verify.header_offset_bytes as usize,
     }
 }
 

@@ -6,7 +6,8 @@ use super::header::{Format, Origin};
 use super::ledger::{Known, Ledger, Territory, UnitEntry, format};
 use crate::engine::Op;
 use crate::offsets::Extent;
-use iogauge_model::load::Load;
+use iogauge_model::load::{Load, VerifyBacklog};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What the workers of a job that verifies share.
@@ -20,6 +21,7 @@ pub struct JobVerify {
     pub(super) findings: Arc<Findings>,
     pub(super) fatal: bool,
     reads_only: bool,
+    backlog: Option<VerifyBacklog>,
     /// True if only reads that replace a write are judged.
     judges_writes: bool,
     /// What a load that only reads should find.
@@ -50,6 +52,7 @@ impl JobVerify {
             findings: findings.clone(),
             fatal: verify.fatal,
             reads_only: !load.writes(),
+            backlog: verify.backlog.filter(|_| load.writes()),
             judges_writes: load.only_checks() && load.rw.writes(),
             expected: verify.round.map_or(Expected::AnyRun, |round| Expected::Since {
                 run: round.run,
@@ -93,6 +96,52 @@ pub(crate) struct Moved {
     pub len: u32,
 }
 
+/// A range that a worker has written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WrittenRange {
+    pub part: u32,
+    pub offset_bytes: u64,
+    pub len: u32,
+}
+
+/// Writes of a worker that it reads back before it goes on.
+#[derive(Debug)]
+struct Backlog {
+    settings: VerifyBacklog,
+    /// The oldest ones first. Never more than its capacity.
+    written: VecDeque<WrittenRange>,
+    /// Number of them whose read is due.
+    due: u32,
+}
+
+impl Backlog {
+    fn new(settings: VerifyBacklog, slots: u32) -> Self {
+        // While the reads are due, the writes in flight complete.
+        let capacity = (settings.writes + slots) as usize;
+        Self { settings, written: VecDeque::with_capacity(capacity), due: 0 }
+    }
+
+    fn wrote(&mut self, range: WrittenRange) {
+        if self.written.len() < self.written.capacity() {
+            self.written.push_back(range);
+        }
+        if self.due == 0 && self.written.len() >= self.settings.writes as usize {
+            self.due = self.settings.batch.min(self.settings.writes);
+        }
+    }
+
+    fn take(&mut self) -> Option<WrittenRange> {
+        self.due = self.due.checked_sub(1)?;
+        let range = self.written.pop_front();
+        if self.due == 0 {
+            // The rest is verified at the end.
+            let rest = self.settings.writes.saturating_sub(self.settings.batch) as usize;
+            self.written.drain(..rest.min(self.written.len()));
+        }
+        range
+    }
+}
+
 /// One worker's part.
 #[derive(Debug)]
 pub(crate) struct Verifier {
@@ -102,12 +151,24 @@ pub(crate) struct Verifier {
     still: Box<[Option<u64>]>,
     /// Entries of the units read last.
     entries: Vec<UnitEntry>,
+    backlog: Option<Backlog>,
 }
 
 impl Verifier {
     pub(crate) fn new(job: Arc<JobVerify>, worker: u32, slots: u32) -> Self {
         let still = vec![None; slots as usize].into_boxed_slice();
-        Self { job, worker, still, entries: Vec::new() }
+        let backlog = job.backlog.map(|settings| Backlog::new(settings, slots));
+        Self { job, worker, still, entries: Vec::new(), backlog }
+    }
+
+    /// Returns true if a write is to be read back before the worker goes on.
+    pub(crate) fn check_is_due(&self) -> bool {
+        self.backlog.as_ref().is_some_and(|backlog| backlog.due > 0)
+    }
+
+    /// Takes the next write that is to be read back.
+    pub(crate) fn take_check(&mut self) -> Option<WrittenRange> {
+        self.backlog.as_mut()?.take()
     }
 
     /// Prepares an I/O that is about to be submitted, and returns its operation: for a load that only checks, a write
@@ -156,6 +217,10 @@ impl Verifier {
             (Op::Write, Some(territory)) => {
                 let units = territory.units_of(io.offset_bytes, io.len);
                 units.for_each(|unit| territory.end(unit, succeeded));
+                if let Some(backlog) = self.backlog.as_mut().filter(|_| succeeded) {
+                    let Moved { part, offset_bytes, len, .. } = io;
+                    backlog.wrote(WrittenRange { part, offset_bytes, len });
+                }
             }
             (Op::Read, Some(territory)) if succeeded && before.is_some() => {
                 // If no write was in progress at any time since before the read began, the read has seen what is known
@@ -179,5 +244,45 @@ impl Verifier {
             _ => {}
         }
         !job.findings.is_over()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(writes: u32, batch: u32, count: u64) -> Vec<u64> {
+        let mut backlog = Backlog::new(VerifyBacklog { writes, batch }, 2);
+        let mut read = Vec::new();
+        for number in 0..count {
+            backlog.wrote(WrittenRange { part: 0, offset_bytes: number, len: 1 });
+            while let Some(range) = backlog.take() {
+                read.push(range.offset_bytes);
+            }
+        }
+        read
+    }
+
+    #[test]
+    fn backlog_is_read_back_after_every_n_writes() {
+        assert_eq!(reads(3, 3, 7), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(reads(3, 9, 7), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(reads(3, 1, 7), [0, 3]);
+        assert_eq!(reads(1, 1, 3), [0, 1, 2]);
+        assert_eq!(reads(9, 9, 7), [0; 0]);
+    }
+
+    #[test]
+    fn writes_that_complete_while_reads_are_due_stay_in_the_backlog() {
+        let mut backlog = Backlog::new(VerifyBacklog { writes: 2, batch: 2 }, 2);
+        let write = |number| WrittenRange { part: 0, offset_bytes: number, len: 1 };
+        (0..4).for_each(|number| backlog.wrote(write(number)));
+        let mut read = Vec::new();
+        while let Some(range) = backlog.take() {
+            read.push(range.offset_bytes);
+        }
+        assert_eq!(read, [0, 1]);
+        backlog.wrote(write(4));
+        assert_eq!(backlog.take().map(|range| range.offset_bytes), Some(2));
     }
 }

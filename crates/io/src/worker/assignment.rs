@@ -48,7 +48,7 @@ impl Assignment {
     pub fn pool(&self) -> std::io::Result<BufferPool> {
         let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
         let pool = BufferPool::new(self.max_depth, self.load.block.largest(), seed)?;
-        Ok(pool.with_content(self.load.content))
+        Ok(pool.with_content(self.load.content).with_pattern(self.load.buffer_pattern.as_ref()))
     }
 }
 
@@ -56,7 +56,9 @@ impl Assignment {
 #[must_use]
 pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
     let syncs = load.fsync_every > 0 || load.fdatasync_every > 0 || load.end_fsync;
-    [load.rw.reads() || load.dependent || load.only_checks(), load.writes(), syncs]
+    let checks = load.verify.as_ref().is_some_and(|verify| verify.backlog.is_some());
+    let reads = load.rw.reads() || load.dependent || load.only_checks() || checks;
+    [reads, load.writes(), syncs]
 }
 
 /// Why a worker could not be created.

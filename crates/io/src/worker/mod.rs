@@ -289,6 +289,14 @@ impl<E: Engine> Worker<E> {
             state.fresh.push(slot);
         }
         while queued < room {
+            if state.check_is_due() {
+                let Some(slot) = state.next_check(now_ns) else { break };
+                let io = state.io(slot);
+                self.engine.queue(io);
+                state.fresh.push(slot);
+                queued += 1;
+                continue;
+            }
             let mut intended_ns = now_ns;
             // A sync belongs to the writes before it: it takes no arrival and no I/O of the quota.
             if !state.chooser.sync_is_due() {

@@ -1,6 +1,7 @@
 //! I/Os of a load that verifies.
 
-use super::{FAILURES_TO_GIVE_UP, WorkerState};
+use super::{EMPTY, FAILURES_TO_GIVE_UP, Slot, WorkerState};
+use crate::engine::Op;
 use crate::verify::verifier::Moved;
 
 impl WorkerState {
@@ -24,6 +25,33 @@ impl WorkerState {
                 self.failures = FAILURES_TO_GIVE_UP;
             }
         }
+    }
+
+    /// Returns true if a write is to be read back before anything else is issued.
+    #[inline(always)]
+    pub(super) fn check_is_due(&self) -> bool {
+        self.verify.as_ref().is_some_and(|verify| verify.check_is_due())
+            && self.failures < FAILURES_TO_GIVE_UP
+    }
+
+    /// Puts the read of a write that is to be checked into a slot. It takes no arrival and no I/O of the quota.
+    #[cold]
+    pub(super) fn next_check(&mut self, now_ns: u64) -> Option<u32> {
+        let slot = self.free.pop()?;
+        let Some(range) = self.verify.as_mut().and_then(|verify| verify.take_check()) else {
+            self.free.push(slot);
+            return None;
+        };
+        self.slots[slot as usize] = Slot {
+            intended_ns: now_ns,
+            offset_bytes: range.offset_bytes,
+            len: range.len,
+            part: range.part,
+            op: Op::Read,
+            ..EMPTY
+        };
+        self.begin_verified(slot);
+        Some(slot)
     }
 
     fn moved(&self, slot: u32) -> Moved {

@@ -7,11 +7,13 @@ use crate::observe::{Phase, Status};
 use crate::session::region::Region;
 use crate::session::rig::Rig;
 use iogauge_io::engine::Files;
-use iogauge_io::verify::check::{Check, CheckJob};
+use iogauge_io::verify::check::{Check, CheckJob, CheckReads};
 use iogauge_io::verify::{BadUnit, Findings, JobVerify, Ledger, Writer};
 use iogauge_model::Step;
 use iogauge_model::load::Load;
-use iogauge_model::result::{VerifyEnd, VerifyFinding, VerifyResult};
+use iogauge_model::result::{
+    DirectionResult, Estimate, LatencySummary, VerifyEnd, VerifyFinding, VerifyResult,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,22 +78,27 @@ impl Checks {
         let begun = Instant::now();
         let reads = !check.is_empty();
         let nothing_asked = !reads && verifying.clone().next().is_some();
-        let end = if interrupted {
-            VerifyEnd::Interrupted
+        let (end, done) = if interrupted {
+            (VerifyEnd::Interrupted, None)
         } else if self.findings.is_over() {
-            VerifyEnd::Fatal
+            (VerifyEnd::Fatal, None)
         } else if nothing_asked {
-            VerifyEnd::NotAsked
+            (VerifyEnd::NotAsked, None)
         } else if !reads {
-            VerifyEnd::Complete
+            (VerifyEnd::Complete, None)
         } else {
             self.drive(check, watch)?
         };
         let seconds = if reads { begun.elapsed().as_secs_f64() } else { 0.0 };
-        Ok(self.result(rig, jobs, end, seconds))
+        let read = done.filter(|done| done.ios > 0).map(|done| Box::new(direction(done, seconds)));
+        Ok(VerifyResult { seconds, read, ..self.result(rig, jobs, end) })
     }
 
-    fn drive(&self, jobs: Vec<CheckJob>, watch: &mut Watch<'_>) -> Result<VerifyEnd, LabError> {
+    fn drive(
+        &self,
+        jobs: Vec<CheckJob>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(VerifyEnd, Option<CheckReads>), LabError> {
         let unit_bytes = jobs.first().map_or(0, |job| job.load.verify_unit_bytes());
         let queue_depth = jobs.iter().map(|job| job.load.queue_depth()).sum();
         let begun = Instant::now();
@@ -107,7 +114,7 @@ impl Checks {
                 if interrupted.get_or_insert_with(Instant::now).elapsed() > MOST_PATIENCE {
                     // The result is kept even if the last reads do not return.
                     check.leave();
-                    return Ok(VerifyEnd::Interrupted);
+                    return Ok((VerifyEnd::Interrupted, None));
                 }
             }
             let (done, total) = (check.done_units(), check.total_units());
@@ -129,23 +136,18 @@ impl Checks {
                 total_ns: None,
             });
         }
-        check.finish()?;
-        Ok(if interrupted.is_some() {
+        let reads = check.finish()?;
+        let end = if interrupted.is_some() {
             VerifyEnd::Interrupted
         } else if self.findings.is_over() {
             VerifyEnd::Fatal
         } else {
             VerifyEnd::Complete
-        })
+        };
+        Ok((end, Some(reads)))
     }
 
-    fn result(
-        &self,
-        rig: &Rig,
-        jobs: &[(Load, Region)],
-        end: VerifyEnd,
-        seconds: f64,
-    ) -> VerifyResult {
+    fn result(&self, rig: &Rig, jobs: &[(Load, Region)], end: VerifyEnd) -> VerifyResult {
         let verifies = jobs.iter().filter_map(|(load, _)| load.verify.as_ref());
         let mut algorithms: Vec<String> = verifies.map(|v| v.algorithm.to_string()).collect();
         algorithms.dedup();
@@ -165,9 +167,28 @@ impl Checks {
             bytes: totals.bytes,
             unjudged: totals.unjudged,
             corrupted: totals.corrupted,
-            seconds,
+            seconds: 0.0,
+            read: None,
             end,
             findings: self.findings.first().into_iter().map(finding).collect(),
         }
+    }
+}
+
+/// Returns the figures of the reads, which took this long together.
+fn direction(reads: CheckReads, seconds: f64) -> DirectionResult {
+    let CheckReads { ios, bytes, service } = reads;
+    let per_sec = |count: u64| count as f64 / seconds.max(1e-9);
+    DirectionResult {
+        ios,
+        bytes,
+        errors: 0,
+        short: 0,
+        iops: Estimate::exact(per_sec(ios)),
+        bytes_per_sec: per_sec(bytes),
+        service_ns: LatencySummary::of(&service, [service.mean_ns(); 2]),
+        response_ns: None,
+        service_histogram: service,
+        response_histogram: None,
     }
 }

@@ -17,6 +17,11 @@ impl Load {
         self.check_order()?;
         self.check_blocks()?;
         self.content.check()?;
+        if self.buffer_pattern.is_some() && !self.content.is_random() {
+            let reason = "replaces all data; hint: leave out buffer_compress_percentage and \
+                          dedupe_percentage";
+            return Err(LoadError::new("buffer_pattern", reason));
+        }
         self.check_verify()?;
         self.check_logs()?;
         self.check_extent()

@@ -4,6 +4,7 @@ mod block;
 mod check;
 mod content;
 mod cpus;
+mod data_pattern;
 mod engine;
 mod logs;
 mod offsets;
@@ -14,11 +15,14 @@ mod verify;
 pub use block::{BlockRange, BlockSizes, BlockSplit};
 pub use content::Content;
 pub use cpus::{CpuPolicy, Cpus};
+pub use data_pattern::{DataPattern, DataPatternError};
 pub use engine::{EngineKind, REMOTE_ENGINES};
 pub use logs::Logs;
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
-pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern, VerifyRound};
+pub use verify::{
+    AlgorithmInfo, HEADER_FIXED_BYTES, Verify, VerifyAlgorithm, VerifyBacklog, VerifyRound,
+};
 
 use crate::units::size_word;
 use schemars::JsonSchema;
@@ -284,6 +288,9 @@ pub struct Load {
     /// The data of writes.
     #[serde(default)]
     pub content: Content,
+    /// A pattern that fills each block of writes instead; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_pattern: Option<DataPattern>,
     /// How written data is verified; `None` if it is not.
     pub verify: Option<Verify>,
     /// Processors that the workers may run on; `None` for those of the process.
@@ -351,6 +358,7 @@ impl Default for Load {
             io_size_bytes: None,
             engine: EngineKind::IoUring,
             content: Content::default(),
+            buffer_pattern: None,
             verify: None,
             cpus: None,
             cpu_policy: CpuPolicy::Shared,

@@ -1,14 +1,14 @@
 //! Verification of written data: fio's `verify` and related options.
 
-use super::{EngineKind, Load, LoadError, Modifier};
+use super::{DataPattern, EngineKind, Load, LoadError, Modifier};
 use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Maximum length of a pattern, as in fio.
-const MOST_PATTERN_BYTES: usize = 512;
+/// Length of a header without its digest.
+pub const HEADER_FIXED_BYTES: usize = 52;
 /// Smallest unit: room for the longest header, which has a digest of 64 bytes.
 const LEAST_UNIT_BYTES: u64 = 128;
 
@@ -51,6 +51,9 @@ pub enum VerifyAlgorithm {
     Meta,
     /// No header: all bytes are those of a repeated pattern.
     Pattern,
+    /// A header, and the bytes of a repeated pattern after it.
+    #[serde(rename = "pattern_hdr")]
+    PatternHeader,
 }
 
 /// Properties of an algorithm.
@@ -92,7 +95,20 @@ impl VerifyAlgorithm {
         row(Self::Sha3_512, "sha3-512", 64, 13),
         row(Self::Meta, "meta", 0, 14),
         row(Self::Pattern, "pattern", 0, 15),
+        row(Self::PatternHeader, "pattern_hdr", 0, 16),
     ];
+
+    /// Returns true if all content is that of the pattern.
+    #[must_use]
+    pub fn needs_pattern(self) -> bool {
+        matches!(self, Self::Pattern | Self::PatternHeader)
+    }
+
+    /// Returns the length of a unit's header; 0 if it has none.
+    #[must_use]
+    pub fn header_bytes(self) -> usize {
+        if self == Self::Pattern { 0 } else { HEADER_FIXED_BYTES + self.info().digest_bytes }
+    }
 
     /// Returns the table row of the algorithm.
     #[must_use]
@@ -121,86 +137,27 @@ impl FromStr for VerifyAlgorithm {
     }
 }
 
-/// A repeated sequence of bytes: fio's `verify_pattern`.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct VerifyPattern(Vec<u8>);
-
-impl VerifyPattern {
-    /// Returns the bytes, at least one.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for VerifyPattern {
-    type Error = LoadError;
-
-    fn try_from(text: String) -> Result<Self, LoadError> {
-        text.parse()
-    }
-}
-
-impl From<VerifyPattern> for String {
-    fn from(pattern: VerifyPattern) -> Self {
-        pattern.to_string()
-    }
-}
-
-impl fmt::Display for VerifyPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("0x")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl FromStr for VerifyPattern {
-    type Err = LoadError;
-
-    /// Parses `0xaa55`, bytes in the order written; `"text"`; or a decimal number, lowest byte first.
-    fn from_str(text: &str) -> Result<Self, LoadError> {
-        let fail = || {
-            let reason = format!("\"{text}\" is not 0xaa55, \"text\" or a number up to 4294967295");
-            LoadError::new("verify_pattern", reason)
-        };
-        let bytes = if let Some(digits) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-            hex(digits).ok_or_else(fail)?
-        } else if let Some(quoted) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
-            quoted.as_bytes().to_vec()
-        } else {
-            let number = text.parse::<u32>().map_err(|_| fail())?;
-            let used = (4 - number.leading_zeros() as usize / 8).max(1);
-            number.to_le_bytes()[..used].to_vec()
-        };
-        if bytes.is_empty() || bytes.len() > MOST_PATTERN_BYTES {
-            let reason =
-                format!("must have between 1 and {MOST_PATTERN_BYTES} bytes, not {}", bytes.len());
-            return Err(LoadError::new("verify_pattern", reason));
-        }
-        Ok(Self(bytes))
-    }
-}
-
-/// Parses hexadecimal digits. If their number is odd, the first digit is a byte of its own.
-fn hex(digits: &str) -> Option<Vec<u8>> {
-    if !digits.is_ascii() {
-        return None;
-    }
-    let even = if digits.len().is_multiple_of(2) { digits.into() } else { format!("0{digits}") };
-    (0..even.len() / 2).map(|i| u8::from_str_radix(&even[2 * i..2 * i + 2], 16).ok()).collect()
-}
-
 /// How and when written data is verified.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Verify {
     /// How the content of a unit is verified.
     pub algorithm: VerifyAlgorithm,
-    /// Length of a unit, which has its own header: fio's `verify_interval`. `None` for the largest length
-    /// that divides all block sizes.
+    /// Length of a unit, which has its own header: fio's `verify_interval`. `None`, or more than this, for
+    /// the largest length that divides all block sizes. A pattern without headers always has that length.
     pub interval_bytes: Option<u64>,
+    /// Offset of the header in its unit, 0 for its start: fio's `verify_offset`. The header is swapped with
+    /// the data there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub header_offset_bytes: u64,
     /// Data after the headers; `None` for data that neither compresses nor repeats.
-    pub pattern: Option<VerifyPattern>,
+    pub pattern: Option<DataPattern>,
+    /// Length after which the pattern begins again, with the offset there: fio's `verify_pattern_interval`.
+    /// 0 for the whole unit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pattern_interval_bytes: u64,
+    /// Reads of written blocks while the workload goes on; `None` for none before its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<VerifyBacklog>,
     /// True if a workload that writes reads everything back after its writes: fio's `do_verify`.
     pub reads_back: bool,
     /// True if the workload ends at the first unit with wrong data: fio's `verify_fatal`.
@@ -211,6 +168,21 @@ pub struct Verify {
     /// The round that the workload belongs to, if several rounds write the same range; otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<VerifyRound>,
+}
+
+/// When a worker reads back what it has written, before it goes on: fio's `verify_backlog`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct VerifyBacklog {
+    /// Number of writes after which it does, from 1 to [`Self::MOST_WRITES`].
+    pub writes: u32,
+    /// Number of these writes that it reads back, from 1; the others are verified at the end. fio's
+    /// `verify_backlog_batch`.
+    pub batch: u32,
+}
+
+impl VerifyBacklog {
+    /// A worker remembers this many writes at most.
+    pub const MOST_WRITES: u32 = 1 << 16;
 }
 
 /// One of several rounds, each of which writes every unit once.
@@ -226,6 +198,11 @@ pub struct VerifyRound {
     pub number: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
 impl Verify {
     /// Creates the usual verification: reads data back after the writes, and reports every error.
     #[must_use]
@@ -233,7 +210,10 @@ impl Verify {
         Self {
             algorithm,
             interval_bytes: None,
+            header_offset_bytes: 0,
             pattern: None,
+            pattern_interval_bytes: 0,
+            backlog: None,
             reads_back: true,
             fatal: false,
             only: false,
@@ -246,8 +226,11 @@ impl Load {
     /// Returns the length of a verification unit, which has its own header. All blocks are whole units.
     #[must_use]
     pub fn verify_unit_bytes(&self) -> u64 {
-        let verify = self.verify.as_ref();
-        verify.and_then(|verify| verify.interval_bytes).unwrap_or_else(|| self.grain_bytes())
+        let grain = self.grain_bytes();
+        // Without headers, a pattern fills whole blocks.
+        let headed = self.verify.as_ref().filter(|v| v.algorithm != VerifyAlgorithm::Pattern);
+        let interval = headed.and_then(|verify| verify.interval_bytes);
+        interval.map_or(grain, |interval| interval.min(grain))
     }
 
     /// Returns the greatest common divisor of all offsets (relative to the first) and lengths of the
@@ -271,7 +254,7 @@ impl Load {
         let no = |reason: &str| fail("verify", reason.to_owned());
         match self.engine {
             EngineKind::Null => return no("engine null stores nothing that could be read back"),
-            EngineKind::Sim if self.writes() && verify.reads_back => {
+            EngineKind::Sim if self.writes() && (verify.reads_back || verify.backlog.is_some()) => {
                 return no("a simulated device does not support it; hint: use a file");
             }
             _ => {}
@@ -286,9 +269,14 @@ impl Load {
                 if compresses { "buffer_compress_percentage" } else { "dedupe_percentage" };
             return fail(option, right.to_owned());
         }
-        let needs_pattern = verify.algorithm == VerifyAlgorithm::Pattern;
-        if needs_pattern && verify.pattern.is_none() {
-            return fail("verify", "pattern needs one; hint: use --verify_pattern=0xaa55".into());
+        if verify.algorithm.needs_pattern() && verify.pattern.is_none() {
+            let reason =
+                format!("{} needs one; hint: use --verify_pattern=0xaa55", verify.algorithm);
+            return fail("verify", reason);
+        }
+        if self.buffer_pattern.is_some() {
+            let reason = "verify writes its own data; hint: use --verify_pattern instead";
+            return fail("buffer_pattern", reason.to_owned());
         }
         self.check_only(verify)?;
         let (unit, grain) = (self.verify_unit_bytes(), self.grain_bytes());
@@ -304,6 +292,15 @@ impl Load {
                 Bytes(unit)
             );
             return no(&reason);
+        }
+        let (header, offset) = (verify.algorithm.header_bytes() as u64, verify.header_offset_bytes);
+        if offset > 0 && !(header..=unit - header).contains(&offset) {
+            let reason = format!(
+                "must be 0 or between {header} and {}: a header has {header} bytes and is swapped with \
+                 other data of its {unit} bytes",
+                unit - header
+            );
+            return fail("verify_offset", reason);
         }
         Ok(())
     }
@@ -339,7 +336,6 @@ fn common_divisor(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::load::{BlockSizes, Content, Pattern};
-    use proptest::prelude::*;
 
     fn checked(algorithm: VerifyAlgorithm) -> Load {
         let verify = Some(Verify::with(algorithm));
@@ -359,20 +355,6 @@ mod tests {
         assert_eq!("crc32c-intel".parse(), Ok(VerifyAlgorithm::Crc32c));
         let message = "crc7".parse::<VerifyAlgorithm>().unwrap_err().to_string();
         assert!(message.contains("crc32c, crc32"), "{message}");
-    }
-
-    #[test]
-    fn verify_patterns_parse_to_bytes() {
-        let bytes = |text: &str| text.parse::<VerifyPattern>().map(|p| p.bytes().to_vec());
-        assert_eq!(bytes("0xaa555aa5"), Ok(vec![0xaa, 0x55, 0x5a, 0xa5]));
-        assert_eq!(bytes("0xf"), Ok(vec![0x0f]));
-        assert_eq!(bytes("\"ab\""), Ok(b"ab".to_vec()));
-        assert_eq!(bytes("258"), Ok(vec![2, 1]));
-        assert_eq!(bytes("0"), Ok(vec![0]));
-        let too_long = format!("0x{}", "ab".repeat(513));
-        for wrong in ["", "0x", "0xg1", "x", "\"\"", "4294967296", "0xä", too_long.as_str()] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]
@@ -410,6 +392,10 @@ mod tests {
                 "dedupe_percentage",
             ),
             (checked(VerifyAlgorithm::Pattern), "verify"),
+            (checked(VerifyAlgorithm::PatternHeader), "verify"),
+            (Load { buffer_pattern: Some(DataPattern::zeros()), ..good.clone() }, "buffer_pattern"),
+            (with(&|verify| verify.header_offset_bytes = 55), "verify_offset"),
+            (with(&|verify| verify.header_offset_bytes = 4096 - 55), "verify_offset"),
             (with(&|verify| verify.interval_bytes = Some(3000)), "verify_interval"),
             (with(&|verify| verify.interval_bytes = Some(0)), "verify_interval"),
             (with(&|verify| verify.only = true), "verify_only"),
@@ -418,21 +404,20 @@ mod tests {
         for (load, option) in wrong {
             assert_eq!(load.validate().unwrap_err().option, option, "{load:?}");
         }
+        for offset in [0, 56, 1024, 4096 - 56] {
+            let load = with(&|verify| verify.header_offset_bytes = offset);
+            assert_eq!(load.validate(), Ok(()), "{offset}");
+        }
+        let pattern = with(&|verify| {
+            verify.algorithm = VerifyAlgorithm::Pattern;
+            verify.pattern = Some(DataPattern::zeros());
+            verify.interval_bytes = Some(2222);
+        });
+        assert_eq!((pattern.validate(), pattern.verify_unit_bytes()), (Ok(()), 4096));
+        let whole = with(&|verify| verify.interval_bytes = Some(8192));
+        assert_eq!((whole.validate(), whole.verify_unit_bytes()), (Ok(()), 4096));
         let again = Load { number_ios: Some(8), ..with(&|verify| verify.only = true) };
         assert_eq!(again.validate(), Ok(()));
         assert!(!again.writes() && good.writes());
-    }
-
-    proptest! {
-        #[test]
-        fn printed_verify_patterns_parse_back(bytes in prop::collection::vec(any::<u8>(), 1..40)) {
-            let pattern = VerifyPattern(bytes);
-            prop_assert_eq!(pattern.to_string().parse(), Ok(pattern));
-        }
-
-        #[test]
-        fn nothing_panics(text in "(0x)?[\"0-9a-fxü]{0,20}") {
-            let _ = text.parse::<VerifyPattern>();
-        }
     }
 }

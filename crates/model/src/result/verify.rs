@@ -1,5 +1,6 @@
 //! Results of the verification of a step.
 
+use super::DirectionResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -164,6 +165,9 @@ pub struct VerifyResult {
     pub corrupted: u64,
     /// Time of the verification after the step, in seconds; 0 if the reads of the step itself were verified.
     pub seconds: f64,
+    /// Reads of the verification after the step; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Box<DirectionResult>>,
     /// How the verification ended.
     pub end: VerifyEnd,
     /// The first units with wrong data, at most 16.

@@ -74,6 +74,7 @@ mod tests {
             unjudged: 0,
             corrupted: 0,
             seconds: 1.234,
+            read: None,
             end: VerifyEnd::Complete,
             findings: Vec::new(),
         };

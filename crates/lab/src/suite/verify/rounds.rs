@@ -274,6 +274,7 @@ mod tests {
             unjudged: 0,
             corrupted,
             seconds: 0.0,
+            read: None,
             end: VerifyEnd::Complete,
             findings: findings.collect(),
         });

@@ -5,7 +5,7 @@ use super::value::Span;
 use super::{LoadOption, row};
 use crate::load::{
     Arrivals, Batch, BlockSizes, BlockSplit, EngineKind, Load, LoadError, Modifier, Thinktime,
-    Verify,
+    Verify, VerifyBacklog,
 };
 use std::hash::{BuildHasher, RandomState};
 
@@ -76,7 +76,13 @@ impl Typed {
         self.verify.map(|algorithm| Verify {
             algorithm,
             interval_bytes: self.verify_interval,
+            header_offset_bytes: self.verify_offset,
             pattern: self.verify_pattern.clone(),
+            pattern_interval_bytes: self.verify_pattern_interval,
+            backlog: (self.verify_backlog > 0 && self.do_verify).then(|| VerifyBacklog {
+                writes: self.verify_backlog,
+                batch: self.verify_backlog_batch.unwrap_or(self.verify_backlog),
+            }),
             reads_back: self.do_verify,
             fatal: self.verify_fatal,
             round: None,

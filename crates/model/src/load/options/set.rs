@@ -3,7 +3,9 @@
 use super::MOST;
 use super::typed::{Rates, Typed};
 use super::value::{Dialect, KbBase, Value, Wrong, number};
-use crate::load::{BlockSplit, Distribution, EngineKind, Logs, Rw};
+use crate::load::{
+    BlockSplit, DataPattern, DataPatternError, Distribution, EngineKind, Logs, Rw, VerifyBacklog,
+};
 
 type Set = Result<(), Wrong>;
 
@@ -112,14 +114,43 @@ pub(super) fn verify(o: &mut Typed, value: &Value<'_>) -> Set {
 }
 
 pub(super) fn verify_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
-    let text = value.word()?;
-    // fio also inserts offsets, reads files, and concatenates patterns.
-    if text.contains('%') || text.starts_with('\'') || text.trim_matches('"').contains('"') {
-        let why = "a pattern is one sequence of bytes; hint: use 0xaa55 or \"text\"";
-        return Err(Wrong::unsupported(why));
+    put(&mut o.verify_pattern, Some(pattern(value)?))
+}
+
+pub(super) fn buffer_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
+    let pattern = pattern(value)?;
+    if pattern.has_offsets() {
+        return Err(Wrong::value("has no offset; hint: use verify_pattern=%o"));
     }
-    o.verify_pattern = Some(text.parse()?);
+    put(&mut o.plain.buffer_pattern, Some(pattern))
+}
+
+pub(super) fn zero_buffers(o: &mut Typed, value: &Value<'_>) -> Set {
+    if value.switch()? {
+        o.plain.buffer_pattern.get_or_insert_with(DataPattern::zeros);
+    }
     Ok(())
+}
+
+pub(super) fn verify_backlog(o: &mut Typed, value: &Value<'_>) -> Set {
+    let writes = value.number()?;
+    let most = VerifyBacklog::MOST_WRITES;
+    let fits = u32::try_from(writes).ok().filter(|writes| *writes <= most);
+    let writes =
+        fits.ok_or_else(|| Wrong::value(format!("must be at most {most}, not {writes}")))?;
+    put(&mut o.verify_backlog, writes)
+}
+
+pub(super) fn verify_backlog_batch(o: &mut Typed, value: &Value<'_>) -> Set {
+    let batch = u32::try_from(value.number()?).unwrap_or(u32::MAX);
+    put(&mut o.verify_backlog_batch, Some(batch).filter(|batch| *batch > 0))
+}
+
+fn pattern(value: &Value<'_>) -> Result<DataPattern, Wrong> {
+    value.word()?.parse().map_err(|error: DataPatternError| match error {
+        DataPatternError::File => Wrong::unsupported(error.to_string()),
+        _ => Wrong::value(error.to_string()),
+    })
 }
 
 pub(super) fn nice(o: &mut Typed, value: &Value<'_>) -> Set {

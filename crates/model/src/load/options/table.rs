@@ -346,10 +346,17 @@ pub const ROWS: &[LoadOption] = &[
     )
     .default("0")
     .help("Share of the writes that repeat earlier data"),
+    row("buffer_pattern", "BYTES", set::buffer_pattern, |load| {
+        load.buffer_pattern.as_ref().and_then(word)
+    })
+    .help("Data of the writes, repeated: 0xaa55, \"text\" in quotes, a number, or several in a row"),
+    flag("zero_buffers", set::zero_buffers, nothing)
+        .hidden()
+        .help("Write zeros, as buffer_pattern=0x00"),
     row("verify", "KIND", set::verify, |load| show::verify(load, |verify| word(verify.algorithm)))
         .help(
             "Write verifiable data and read it back: crc32c, crc32, crc64, crc16, xxhash, md5, \
-             sha1, sha256, sha512, sha3-256, meta or pattern. A workload that only reads verifies \
+             sha1, sha256, sha512, sha3-256, meta, pattern or pattern_hdr. A workload that only reads verifies \
              existing data",
         ),
     flag(
@@ -371,11 +378,40 @@ pub const ROWS: &[LoadOption] = &[
         "Bytes covered by each verification header; without it, the common divisor of all block \
          sizes",
     ),
+    row(
+        "verify_offset",
+        "SIZE",
+        |o, v| put(&mut o.verify_offset, v.number()?),
+        |load| show::verify(load, |verify| size(Some(verify.header_offset_bytes).filter(|bytes| *bytes > 0))),
+    )
+    .requires(VERIFY)
+    .help("Offset of the verification header in its data"),
     row("verify_pattern", "BYTES", set::verify_pattern, |load| {
         show::verify(load, |verify| verify.pattern.as_ref().and_then(word))
     })
     .requires(VERIFY)
-    .help("Data written after each header: 0xaa55, or \"text\" in quotes; without it, random"),
+    .help(
+        "Data written after each header: 0xaa55, \"text\" in quotes, a number, %o for the offset, or \
+         several in a row; without it, random",
+    ),
+    row(
+        "verify_pattern_interval",
+        "SIZE",
+        |o, v| put(&mut o.verify_pattern_interval, v.number()?),
+        |load| show::verify(load, |verify| size(Some(verify.pattern_interval_bytes).filter(|bytes| *bytes > 0))),
+    )
+    .requires("verify_pattern=%o")
+    .help("Begin verify_pattern anew after this many bytes, with the offset there"),
+    row("verify_backlog", "N", set::verify_backlog, |load| {
+        show::verify(load, |verify| verify.backlog.and_then(|backlog| word(backlog.writes)))
+    })
+    .requires(VERIFY)
+    .help("Read back the last N writes of each worker before it goes on, not only at the end"),
+    row("verify_backlog_batch", "N", set::verify_backlog_batch, |load| {
+        show::verify(load, |verify| verify.backlog.and_then(|backlog| word(backlog.batch)))
+    })
+    .requires("verify_backlog=1024")
+    .help("Read back only this many of the N writes of --verify_backlog before the end"),
     flag(
         "verify_fatal",
         |o, v| put(&mut o.verify_fatal, v.stated_switch()?),

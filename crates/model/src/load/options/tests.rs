@@ -44,7 +44,12 @@ const VALUES: &[(&str, &str)] = &[
     ("dedupe_percentage", "20"),
     ("verify", "md5"),
     ("verify_interval", "512"),
+    ("verify_backlog", "64"),
+    ("verify_backlog_batch", "16"),
+    ("verify_offset", "1k"),
     ("verify_pattern", "0xaa55"),
+    ("verify_pattern_interval", "512"),
+    ("buffer_pattern", "0xaa55"),
     ("cpus_allowed", "0,2-3"),
     ("cpus_allowed_policy", "split"),
     ("nice", "-5"),
@@ -80,6 +85,8 @@ const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("log_hist_coarseness", &[("log_hist_msec", "1000")]),
     ("log_max_value", &[("write_bw_log", "b")]),
     ("buffer_compress_chunk", &[("buffer_compress_percentage", "50")]),
+    ("verify_backlog_batch", &[("verify", "md5"), ("verify_backlog", "64")]),
+    ("verify_pattern_interval", &[("verify", "md5")]),
 ];
 
 fn value(row: &LoadOption) -> &'static str {

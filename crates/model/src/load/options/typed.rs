@@ -4,8 +4,8 @@ use super::value::{Dialect, KbBase, Span, Value, Wrong};
 use super::{LoadOption, OnLine};
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
-    ArrivalProcess, BlockSplit, EngineKind, Load, LoadError, Logs, Pattern, Rw, Sequencer,
-    VerifyAlgorithm, VerifyPattern,
+    ArrivalProcess, BlockSplit, DataPattern, EngineKind, Load, LoadError, Logs, Pattern, Rw,
+    Sequencer, VerifyAlgorithm,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,7 +67,11 @@ pub struct Typed {
     pub verify: Option<VerifyAlgorithm>,
     pub do_verify: bool,
     pub verify_interval: Option<u64>,
-    pub verify_pattern: Option<VerifyPattern>,
+    pub verify_backlog: u32,
+    pub verify_backlog_batch: Option<u32>,
+    pub verify_offset: u64,
+    pub verify_pattern: Option<DataPattern>,
+    pub verify_pattern_interval: u64,
     pub verify_fatal: bool,
     pub verify_only: bool,
     pub batch_submit: Option<u32>,
@@ -143,7 +147,11 @@ impl Typed {
             verify: None,
             do_verify: true,
             verify_interval: None,
+            verify_backlog: 0,
+            verify_backlog_batch: None,
+            verify_offset: 0,
             verify_pattern: None,
+            verify_pattern_interval: 0,
             verify_fatal: false,
             verify_only: false,
             batch_submit: None,

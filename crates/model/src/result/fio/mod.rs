@@ -91,7 +91,7 @@ pub struct FioResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<FioSteadyState>,
     /// I/O of each device during the whole run of fio, of all its jobs together. Only the last result of a
-    /// run has it.
+    /// run has it; in terse output, each has it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<FioDisk>,
 }

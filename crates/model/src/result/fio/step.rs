@@ -11,7 +11,8 @@ impl FioResult {
     ///
     /// Service time is fio's total latency, with fio's percentiles, which are of completion latency unless
     /// fio was configured otherwise. A percentile that fio did not report is the next higher one it did, or
-    /// the maximum. There are no intervals, since fio does not report how its rate varied. The queue depth
+    /// the maximum. There are no intervals: of its samples, fio reports only statistics
+    /// ([`FioDirection::sampled_iops`]). The queue depth
     /// achieved is computed from rate and latency by Little's law. Directions reported as one are in `read`.
     /// Trims are only in [`StepResult::fio`].
     #[must_use]
