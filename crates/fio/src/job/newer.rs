@@ -81,6 +81,14 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         OFF,
         "iogauge syncs each file that it wrote; hint: use end_fsync=1",
     ),
+    lacks(
+        "log_window_value",
+        &[],
+        PASS,
+        &["avg"],
+        "a log has the mean or the maximum; hint: use log_max_value=1",
+    ),
+    lacks("log_issue_time", &[], PASS, OFF, "logs have the time of completion only"),
     takes(
         "steadystate_check_interval",
         &[],

@@ -400,7 +400,7 @@ pub const ROWS: &[LoadOption] = &[
         |o, v| put(&mut o.verify_pattern_interval, v.number()?),
         |load| show::verify(load, |verify| size(Some(verify.pattern_interval_bytes).filter(|bytes| *bytes > 0))),
     )
-    .requires("verify_pattern=%o")
+    .requires(&["verify_pattern=%o"])
     .help("Begin verify_pattern anew after this many bytes, with the offset there"),
     row("verify_backlog", "N", set::verify_backlog, |load| {
         show::verify(load, |verify| verify.backlog.and_then(|backlog| word(backlog.writes)))
@@ -410,7 +410,7 @@ pub const ROWS: &[LoadOption] = &[
     row("verify_backlog_batch", "N", set::verify_backlog_batch, |load| {
         show::verify(load, |verify| verify.backlog.and_then(|backlog| word(backlog.batch)))
     })
-    .requires("verify_backlog=1024")
+    .requires(&["verify_backlog=1024"])
     .help("Read back only this many of the N writes of --verify_backlog before the end"),
     flag(
         "verify_fatal",
