@@ -59,7 +59,9 @@ pub fn has_shares(curve: &[CurvePoint]) {
             sum >= 50.0
         });
         let below_ns = half.unwrap().below_ns.unwrap_or(u64::MAX);
-        assert!(point.latency_ns.p50 <= below_ns, "{} {shares:?}", point.latency_ns.p50);
+        // Both are as exact as the histogram's buckets.
+        let most_ns = below_ns.saturating_add(below_ns / 64);
+        assert!(point.latency_ns.p50 <= most_ns, "{} {shares:?}", point.latency_ns.p50);
     }
 }
 
