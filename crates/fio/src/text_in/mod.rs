@@ -68,7 +68,7 @@ pub struct TextReader<'a> {
     /// Number of reports before `before` that were left out.
     interim: u64,
     /// Terse results, which other formats of the same run may repeat.
-    terse: Vec<Box<FioResult>>,
+    terse: Vec<FioResult>,
     /// Rates of the text results beside terse ones.
     rates: HashSet<Rates>,
     summary: Vec<Summary>,
@@ -171,7 +171,7 @@ impl<'a> TextReader<'a> {
         match terse::result(text) {
             Some(Ok(result)) => {
                 let file = self.file.to_owned();
-                self.terse.push(Box::new(FioResult { file, line: number, ..result }));
+                self.terse.push(FioResult { file, line: number, ..result });
                 if self.terse.len() > MOST_TERSE {
                     self.emit_terse(sink);
                 }
@@ -271,7 +271,7 @@ impl<'a> TextReader<'a> {
     fn emit_terse(&mut self, sink: &mut dyn FnMut(Found)) {
         let rates = std::mem::take(&mut self.rates);
         let terse = self.terse.drain(..).filter(|result| !rates.contains(&Rates::of(result)));
-        terse.for_each(|result| sink(Found::Terse(result)));
+        terse.for_each(|result| sink(Found::Terse(Box::new(result))));
     }
 
     /// Ends the current report. It replaces the one before if that is an earlier state of the same processes.
