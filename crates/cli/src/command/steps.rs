@@ -67,7 +67,7 @@ fn measure(
     }
     let logs = RunLogs::check(wanted.iter().map(|wanted| wanted.step))?;
     invocation.begin(summary)?;
-    let measured = measure_all(invocation, summary, wanted, &logs);
+    let measured = measure_all(invocation, summary, wanted, &logs, limits);
     // Also if a step failed: what its workers did until then is kept.
     let complete = measured.as_ref().is_ok_and(|(document, _)| !document.interrupted);
     let (made, wrong) = logs.commit(complete);
@@ -95,6 +95,7 @@ fn measure_all(
     summary: &str,
     wanted: &[Wanted<'_>],
     logs: &RunLogs,
+    limits: &KeptLimits,
 ) -> anyhow::Result<(RunDocument, Exit)> {
     let mut found = std::mem::take(&mut invocation.caveats);
     let mut steps = Vec::new();

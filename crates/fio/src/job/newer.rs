@@ -1,6 +1,6 @@
 //! Options that fio 3.34 to 3.42 added, and what happens to each.
 
-use super::table::{OptionInfo, lacks, only, takes};
+use super::table::{OptionInfo, does, lacks, only, takes};
 use super::via::Via::Pass as PASS;
 
 const ZONES: &str = "it matters only with zonemode, which is not supported";
@@ -32,13 +32,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         PASS,
         "it matters only with verify_state_load, which is not supported",
     ),
-    lacks(
-        "verify_pattern_interval",
-        &[],
-        PASS,
-        OFF,
-        "a pattern starts anew in each block; hint: use verify_interval",
-    ),
+    does("verify_pattern_interval", PASS),
     lacks(
         "verify_write_sequence",
         &[],

@@ -47,7 +47,7 @@ impl OptionInfo {
     }
 }
 
-const fn does(name: &'static str, via: Via) -> OptionInfo {
+pub(super) const fn does(name: &'static str, via: Via) -> OptionInfo {
     let row = load_options::row(name);
     OptionInfo { name, aliases: row.aliases, status: Status::Handled(row), via }
 }
@@ -270,7 +270,6 @@ const OPTIONS: &[OptionInfo] = &[
     does("verify_interval", PASS),
     does("verify_offset", PASS),
     does("verify_pattern", PASS),
-    does("verify_pattern_interval", PASS),
     does("verify_fatal", PASS),
     lacks(
         "verify_dump",
