@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn options_of_other_commands_are_named_with_them() {
         for (typed, told) in [
-            ("iogauge run f --limit=p99<=1ms", "hint: iogauge find has --limit"),
+            ("iogauge run f --max-depth=9", "hint: iogauge find has --max-depth"),
             ("iogauge run f --budget=1s", "hint: iogauge find has --budget"),
             ("iogauge find f --print-fio", "hint: iogauge run has --print-fio"),
             ("iogauge find f --lenient", "hint: iogauge run has --lenient"),

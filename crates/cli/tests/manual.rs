@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, names};
+use common::{EIGHT, Place, names};
 
 const COMMANDS: [&str; 12] = [
     "find",
@@ -131,6 +131,31 @@ fn shell_completions_contain_load_options() {
         assert!(["randwrite", "io_uring"].iter().all(|word| done.stdout.contains(word)), "{shell}");
         assert_eq!(done.stderr, "");
     }
+}
+
+#[test]
+fn bash_completes_the_ids_of_runs() {
+    let place = Place::new();
+    place.run(&["run", EIGHT, "--runtime=10ms", "-q"]).ends(0);
+    let id = place.runs()[0].0.clone();
+    let script = place.work().join("completions");
+    std::fs::write(&script, place.run(&["completions", "bash"]).ends(0).stdout).unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("iogauge");
+    let complete = |words: &str| {
+        let text = format!(
+            "source {}; COMP_WORDS=({words} 2); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _iogauge_runs {} 2 x; echo \"${{COMPREPLY[@]}}\"",
+            script.display(),
+            program.display()
+        );
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &text]).env("XDG_DATA_HOME", place.history().ancestors().nth(2).unwrap());
+        String::from_utf8(bash.output().unwrap().stdout).unwrap().trim().to_owned()
+    };
+    for words in ["iogauge report", "iogauge history show", "iogauge history rm"] {
+        assert_eq!(complete(words), id, "{words}");
+    }
+    assert_eq!(complete("iogauge history list"), "");
 }
 
 #[test]

@@ -204,7 +204,8 @@ fn suite_reports_the_trace_of_each_step() {
     let steps = document["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 4);
     for step in steps {
-        let (trace, ios) = (&step["step"]["trace"]["read"], &step["step"]["read"]["ios"]);
+        let measured = &step["result"]["step"];
+        let (trace, ios) = (&measured["trace"]["read"], &measured["read"]["ios"]);
         assert!((number(&trace["requests"]) / number(ios) - 1.0).abs() < 0.1, "{step}");
     }
 }
@@ -326,13 +327,13 @@ fn not_traced() {
 fn a_required_trace_is_refused_before_anything_is_written() {
     let place = Place::new();
     for command in
-        [&["run", "sim:ssd"][..], &["find", "sim:ssd"], &["suite", "blocksize", "sim:ssd"]]
+        [&["run", "sim:nvme"][..], &["find", "sim:nvme"], &["suite", "blocksize", "sim:nvme"]]
     {
         let done = place.run(&[command, &["--trace"]].concat()).ends(2);
         assert!(done.stderr.contains("error: --trace: no block device"), "{}", done.stderr);
         assert!(done.stderr.contains("--trace=try"), "{}", done.stderr);
     }
-    let done = place.run(&["run", "sim:ssd", "--trace=no"]).ends(2);
+    let done = place.run(&["run", "sim:nvme", "--trace=no"]).ends(2);
     assert!(done.stderr.contains("try"), "{}", done.stderr);
     if without_tracefs() {
         let test = "a_required_trace_is_refused_before_anything_is_written";

@@ -43,7 +43,7 @@ Exit codes:
   2    wrong usage, or a job file that cannot run
   3    the target was refused, to protect data
   4    I/O errors, failed verification, or no I/O completed (the result is kept and counts them)
-  5    the limit cannot be met, even at queue depth 1 or at the lowest rate
+  5    a latency limit is broken: by a run, or by a search even at queue depth 1 or the lowest rate
   6    crosscheck found that iogauge and fio differ
   7    undecided: the search found no load that meets the limit, but cannot exclude that one exists
   130  interrupted (the result so far is kept and printed)";

@@ -186,12 +186,10 @@ impl Invocation {
     /// # Errors
     /// The target cannot be prepared, or the run cannot be kept.
     pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
-        // Before a fill, which may take hours.
-        self.tracing = match self.trace {
-            None => None,
-            Some(TraceMode::Must) => Some(Tracing::start(&self.rig, &self.interrupt)?),
-            Some(TraceMode::Try) => Some(Tracing::if_possible(&self.rig, &self.interrupt)?),
-        };
+        if self.trace == Some(TraceMode::Must) {
+            // Tries it before a fill, which may take hours.
+            drop(Tracing::start(&self.rig, &self.interrupt)?);
+        }
         let mut watch = Watch { observer: &mut self.record.screen, interrupt: &self.interrupt };
         let region = |index: usize| self.regions.get(index).cloned().unwrap_or(Region::All);
         let loads = self.loads.iter().cloned().enumerate();
@@ -204,6 +202,12 @@ impl Invocation {
             self.record.screen.progress.print(&line);
         }
         self.caveats.extend(caveats);
+        // Starts after the fill, which is no part of the trace.
+        self.tracing = match self.trace {
+            None => None,
+            Some(TraceMode::Must) => Some(Tracing::start(&self.rig, &self.interrupt)?),
+            Some(TraceMode::Try) => Some(Tracing::if_possible(&self.rig, &self.interrupt)?),
+        };
         if let Some(resumed) = &self.resumed {
             return self.record.resume(resumed);
         }

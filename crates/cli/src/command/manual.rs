@@ -3,6 +3,7 @@
 use crate::args::Cli;
 use crate::exit::Exit;
 use clap::CommandFactory;
+use clap_complete::Shell;
 use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use std::path::Path;
 
@@ -50,13 +51,18 @@ fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::i
     Ok(())
 }
 
-/// Prints completions for a shell.
+/// Prints completions for a shell. Those for bash and fish also complete the ids of runs.
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+pub fn completions(shell: Shell) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iogauge", &mut text);
+    text.extend_from_slice(match shell {
+        Shell::Bash => include_bytes!("completions/runs.bash"),
+        Shell::Fish => include_bytes!("completions/runs.fish"),
+        _ => b"",
+    });
     crate::screen::data(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }

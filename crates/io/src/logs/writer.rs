@@ -61,7 +61,7 @@ pub struct LogWriter {
 
 impl LogWriter {
     /// Starts the thread. `workers` are the logs of each worker, by its number. Workers record from their start if
-    /// `from_start` is set, otherwise after [`Self::begin`].
+    /// `from_start` is set, otherwise once they are told to.
     ///
     /// # Errors
     /// If there is no thread for it.

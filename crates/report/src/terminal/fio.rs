@@ -42,12 +42,8 @@ fn write_samples(sheet: &mut Sheet, result: &FioResult) {
     ]);
     let mut any = false;
     for (word, direction) in result.directions() {
-        let rates: [(&str, &Option<FioSamples>, fn(f64) -> String); 2] = [
-            ("IOPS", &direction.sampled_iops, count),
-            ("bandwidth", &direction.sampled_bytes_per_sec, bandwidth),
-        ];
-        for (rate, samples, shown) in rates {
-            let Some(samples) = samples else { continue };
+        let mut row = |rate: &str, samples: &Option<FioSamples>, shown: fn(f64) -> String| {
+            let Some(samples) = samples else { return };
             any = true;
             grid.row(
                 Paint::Plain,
@@ -60,7 +56,9 @@ fn write_samples(sheet: &mut Sheet, result: &FioResult) {
                     shown(samples.stddev),
                 ],
             );
-        }
+        };
+        row("IOPS", &direction.sampled_iops, count);
+        row("bandwidth", &direction.sampled_bytes_per_sec, bandwidth);
     }
     if any {
         sheet.gap();

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod fio;
+mod remedies;
 
 pub use crate::processes::{children, computed, is_gone, state_of};
 pub use crate::{eventually, names, skip};
@@ -125,11 +126,14 @@ impl Sandbox {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to its end. Fails if iogauge rejects a command that it suggests itself.
+    #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Done {
         let mut command = Command::from_std(self.command(arguments));
         command.timeout(PATIENCE);
-        command.output().unwrap().into()
+        let done: Done = command.output().unwrap().into();
+        remedies::type_all(&self.program, &done.stderr);
+        done
     }
 
     /// Runs a command as on a terminal with this many columns.

@@ -47,7 +47,8 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], ends: [f64; 2], frame: F
     shades(scene, loads, frame, x);
     let axis = Axis { scale: y, title: "latency, logarithmic", label: &latency_ns, ticks: 8 };
     frame.vertical(scene, &axis);
-    slow(scene, frame, y, ends);
+    let mut labels = Labels::new(frame);
+    slow(scene, &mut labels, frame, y, ends);
     let mean = |load: &Load| load.mean_ns();
     let p95 = |load: &Load| load.sample.row.percentiles_ns[0].map(|ns| ns as f64);
     let p99 = |load: &Load| load.sample.row.percentiles_ns[1].map(|ns| ns as f64);
@@ -76,7 +77,6 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], ends: [f64; 2], frame: F
     };
     band(scene, &|load| Some(mean(load)), &p95, BANDS[0]);
     band(scene, &p95, &p99, BANDS[1]);
-    let mut labels = Labels::new(frame);
     histograms(scene, &mut labels, loads, x, y, [least, most]);
     let slowest = loads.iter().enumerate().filter_map(|(number, load)| {
         Some(place(number, load.sample.row.latency.filter(|l| l.max_ns > 0.0)?.max_ns))
@@ -101,7 +101,7 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], ends: [f64; 2], frame: F
 }
 
 /// Draws a line at 10 ms, if the axis has it.
-fn slow(scene: &mut Scene, frame: Frame, y: Scale, [least, most]: [f64; 2]) {
+fn slow(scene: &mut Scene, labels: &mut Labels, frame: Frame, y: Scale, [least, most]: [f64; 2]) {
     if !(least..=most).contains(&SLOW_NS) {
         return;
     }
@@ -109,9 +109,8 @@ fn slow(scene: &mut Scene, frame: Frame, y: Scale, [least, most]: [f64; 2]) {
     let [left, right] = frame.xs();
     scene.line([(left, place), (right, place)], Stroke::dashed(Ink::Muted, 1.0));
     let words = latency_ns(SLOW_NS);
-    scene.text(
-        Text::new(right - 2.0, place - 3.0, Anchor::End, Ink::Muted, words).size(NUMBER).bold(),
-    );
+    let text = Text::new(right - 2.0, place - 3.0, Anchor::End, Ink::Muted, words);
+    labels.put(scene, &[text.size(NUMBER).bold()]);
 }
 
 /// Returns a number beside a point, at the sides at which a line leaves space.
