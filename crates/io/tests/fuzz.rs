@@ -58,11 +58,14 @@ fn changed(seeds: Vec<Vec<u8>>, known: Vec<String>) -> impl Strategy<Value = Vec
 /// Returns the paths of the fio outputs that the tests of the `iogauge-fio` crate use.
 fn outputs() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio");
-    let folders = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
-    let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap());
-    let mut files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
+    let mut files = files_below(&data);
     files.sort();
     files
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 const UNITS: [&str; 16] =

@@ -228,7 +228,8 @@ mod tests {
         let after = ProcessCpu { user_ns: 600, system_ns: 1100 };
         let used = cpu_use((before, after), MachineShare::default(), 1000, 3);
         assert_eq!((used.user_percent, used.system_percent, used.ns_per_io), (50.0, 100.0, 500.0));
-        assert_eq!(cpu_use((before, after), MachineShare::default(), 0, 0), CpuUse::default());
+        let nothing = CpuUse { machine_percent: Some(0.0), ..CpuUse::default() };
+        assert_eq!(cpu_use((before, after), MachineShare::default(), 0, 0), nothing);
     }
 
     #[test]
