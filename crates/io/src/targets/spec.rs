@@ -29,7 +29,7 @@ pub enum SpecError {
     EmptyElement { text: String },
     #[error("the target \"{text}\" contains a NUL byte, which no path can")]
     Nul { text: String },
-    #[error("\"{text}\" is a database URL, not a path; hint: run iogauge db {text}")]
+    #[error("\"{text}\" is a database URL, not a path; hint: run iogauge db run {text}")]
     Url { text: String },
     #[error("\"{text}\" mixes a simulated device with paths; hint: use sim:… alone or paths alone")]
     MixedWithSimulated { text: String },

@@ -100,6 +100,10 @@ pub enum FadviseHint {
 }
 
 impl FadviseHint {
+    fn is_workload(&self) -> bool {
+        *self == Self::Workload
+    }
+
     /// Returns the word of fio.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -243,7 +247,7 @@ pub struct Load {
     #[serde(default)]
     pub invalidate: bool,
     /// What the kernel is told about the order of buffered I/O.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "FadviseHint::is_workload")]
     pub fadvise_hint: FadviseHint,
     pub sync: SyncMode,
     /// An fsync after this many writes of a worker; 0 for none.

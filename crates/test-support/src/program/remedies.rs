@@ -23,9 +23,10 @@ pub fn type_all(program: &Path, text: &str) {
         let words = command.split_whitespace().map(|word| word.replace('\'', ""));
         let output = Command::new(program).args(words).arg("--help").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        // The words behind a command may be those of a sentence.
-        let is_sentence = said.contains("unexpected argument '") && !said.contains("argument '-");
-        assert!(output.status.success() || is_sentence, "the hint iogauge {command}: {said}");
+        // Other words behind a command may be those of a sentence.
+        let is_wrong =
+            ["unexpected argument '-", "must be", "://"].iter().any(|w| said.contains(w));
+        assert!(!is_wrong, "the hint iogauge {command}: {said}");
     }
 }
 

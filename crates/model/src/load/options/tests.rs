@@ -85,7 +85,7 @@ const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("log_hist_coarseness", &[("log_hist_msec", "1000")]),
     ("log_max_value", &[("write_bw_log", "b")]),
     ("buffer_compress_chunk", &[("buffer_compress_percentage", "50")]),
-    ("verify_backlog_batch", &[("verify", "md5"), ("verify_backlog", "64")]),
+    ("verify_backlog_batch", &[("verify", "md5")]),
     ("verify_pattern_interval", &[("verify", "md5")]),
 ];
 
