@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Done, Place, fio_plot, python_with_six, skip};
+use common::{Done, Place, fio_plot, python_for, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -239,12 +239,7 @@ fn real_run(place: &Place, more: &[&str]) -> String {
 fn clat2csv_parses_every_histogram_bucket() {
     const TEST: &str = "clat2csv_parses_every_histogram_bucket";
     let script = Path::new("/usr/bin/fio_jsonplus_clat2csv");
-    if !script.exists() {
-        return skip(TEST, "fio's fio_jsonplus_clat2csv is not installed");
-    }
-    let Some(python) = python_with_six() else {
-        return skip(TEST, "no Python with the module six, which it imports");
-    };
+    let Some(python) = python_for(TEST, script) else { return };
     let place = Place::new();
     let line = ["--rw=randrw", "--iodepth=4", "--fsync=32", "--lat_percentiles=1"];
     let text = real_run(&place, &line);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{database, find_document, loads, named, run_document, step, trace};
+use common::{database, find_document, flat, loads, named, run_document, step, trace};
 use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
@@ -125,18 +125,6 @@ fn figures(exhibits: &[Exhibit], width: f64) -> Vec<(&'static str, Figure)> {
 fn page(exhibits: Vec<Exhibit>, title: &str) -> String {
     let panels: Vec<&Panel> = PANELS.iter().collect();
     html::page(&grouped(exhibits, GroupBy::System), &panels, title, "0.1.0").unwrap()
-}
-
-/// Returns all marks, with those inside series.
-fn flat(marks: &[Mark]) -> Vec<&Mark> {
-    let mut found = Vec::new();
-    for mark in marks {
-        match mark {
-            Mark::Series { marks, .. } => found.extend(flat(marks)),
-            other => found.push(other),
-        }
-    }
-    found
 }
 
 /// Returns the marks that leave their picture.

@@ -4,7 +4,7 @@
 mod common;
 
 use common::loads::{load, run_of_loads};
-use common::{devices, find_document};
+use common::{devices, find_document, flat};
 use iogauge_fio::{Reading, read_results};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
@@ -40,18 +40,6 @@ fn scheduled(scheduler: &str, id: &str) -> FindDocument {
     document.head.target = TargetFacts::Real(target);
     document.head.run_id = format!("20261121-101530-{id}");
     document
-}
-
-/// Returns all marks, with those inside series.
-fn flat(marks: &[Mark]) -> Vec<&Mark> {
-    let mut found = Vec::new();
-    for mark in marks {
-        match mark {
-            Mark::Series { marks, .. } => found.extend(flat(marks)),
-            other => found.push(other),
-        }
-    }
-    found
 }
 
 /// Returns all texts of a picture.

@@ -21,15 +21,11 @@ impl KeptLimits {
         args: &RunArgs,
         loads: impl Iterator<Item = &'a Load> + Clone,
     ) -> Result<Self, Usage> {
+        // The first error, if no workload can break the limit.
         let check = |limit: &Limit| {
-            let mut errors = Vec::new();
-            for load in loads.clone() {
-                match limit.check(load) {
-                    Ok(()) => return Ok(()),
-                    Err(error) => errors.push(error),
-                }
-            }
-            errors.into_iter().next().map_or(Ok(()), Err)
+            let mut checks = loads.clone().map(|load| limit.check(load));
+            let first = checks.next().unwrap_or(Ok(()));
+            if checks.any(|check| check.is_ok()) { Ok(()) } else { first }
         };
         let is_told = |error: LimitError| Usage(error.to_string());
         args.limits.iter().try_for_each(check).map_err(is_told)?;

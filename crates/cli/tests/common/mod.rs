@@ -36,11 +36,25 @@ pub fn fio_plot() -> Option<PathBuf> {
 
 /// Returns a Python with the module `six`, which fio's scripts import.
 #[allow(dead_code, reason = "not all tests use it")]
-pub fn python_with_six() -> Option<PathBuf> {
+fn python_with_six() -> Option<PathBuf> {
     let of_environment = fio_plot().map(|path| path.with_file_name("python"));
     let candidates = ["/usr/bin/python3", "python3"].map(PathBuf::from);
     candidates.into_iter().chain(of_environment).find(|python| {
         let tried = Command::new(python).args(["-c", "import six"]).output();
         tried.is_ok_and(|output| output.status.success())
     })
+}
+
+/// Returns a Python that runs a script of fio's package; otherwise reports that the test is skipped.
+#[allow(dead_code, reason = "not all tests use it")]
+pub fn python_for(test: &str, script: &Path) -> Option<PathBuf> {
+    if !script.exists() {
+        skip(test, &format!("fio's {} is not installed", script.display()));
+        return None;
+    }
+    let python = python_with_six();
+    if python.is_none() {
+        skip(test, "no Python with the module six, which it imports");
+    }
+    python
 }

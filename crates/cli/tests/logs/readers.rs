@@ -1,6 +1,6 @@
 //! Programs that read fio's logs read those of iogauge.
 
-use super::common::{Place, fio_plot, python_with_six, skip};
+use super::common::{Place, fio_plot, python_for, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -58,12 +58,7 @@ fn fio_plot_draws_logs_over_time() {
 fn fio2gnuplot_computes_the_mean_of_a_log() {
     const TEST: &str = "fio2gnuplot_computes_the_mean_of_a_log";
     let script = Path::new("/usr/bin/fio2gnuplot");
-    if !script.exists() {
-        return skip(TEST, "fio's fio2gnuplot is not installed");
-    }
-    let Some(python) = python_with_six() else {
-        return skip(TEST, "no Python with the module six, which it imports");
-    };
+    let Some(python) = python_for(TEST, script) else { return };
     let place = Place::new();
     logged(&place);
     let options = ["-p", "*_iops.*.log", "-d", "./", "-k"];

@@ -1,14 +1,13 @@
 //! Options that fio 3.34 to 3.42 added, and what happens to each.
 
+use super::table::{OFF, ONE_BUFFER, PRIORITY, STEADY, ZONE_DETAIL};
 use super::table::{OptionInfo, does, lacks, only, takes};
 use super::via::Via::Pass as PASS;
 
-const ZONES: &str = "it matters only with zonemode, which is not supported";
 const SPRANDOM: &str = "it matters only with sprandom, which is not supported";
 const PLACEMENT: &str = "iogauge does not place data by identifiers";
 const PLACEMENT_DETAIL: &str =
     "it matters only with fdp and dataplacement, which are not supported";
-const OFF: &[&str] = &["0"];
 
 /// The options, in the order of fio's manual.
 pub(super) const OPTIONS: &[OptionInfo] = &[
@@ -41,8 +40,8 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         "a block with data of an earlier write is always reported",
     ),
     lacks("verify_header_seed", &[], PASS, &["1"], "the whole header is always verified"),
-    takes("recover_zbd_write_error", &[], PASS, ZONES),
-    takes("write_zone_remainder", &[], PASS, ZONES),
+    takes("recover_zbd_write_error", &[], PASS, ZONE_DETAIL),
+    takes("write_zone_remainder", &[], PASS, ZONE_DETAIL),
     lacks("fdp", &[], PASS, OFF, PLACEMENT),
     lacks("dataplacement", &["data_placement"], PASS, &["none"], PLACEMENT),
     takes("plid_select", &["fdp_pli_select"], PASS, PLACEMENT_DETAIL),
@@ -54,13 +53,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         PLACEMENT_DETAIL,
     ),
     takes("comm", &[], PASS, "it names a process, and workers are threads"),
-    lacks(
-        "priohint",
-        &[],
-        PASS,
-        OFF,
-        "iogauge does not set I/O priorities; hint: start iogauge with ionice",
-    ),
+    lacks("priohint", &[], PASS, OFF, PRIORITY),
     lacks(
         "thinkcycles",
         &[],
@@ -83,11 +76,6 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         "a log has the mean or the maximum; hint: use log_max_value=1",
     ),
     lacks("log_issue_time", &[], PASS, OFF, "logs have the time of completion only"),
-    takes(
-        "steadystate_check_interval",
-        &[],
-        PASS,
-        "iogauge itself checks whether a run is steady (caveat not-steady)",
-    ),
-    takes("libaio_vectored", &[], PASS, "each I/O has one buffer"),
+    takes("steadystate_check_interval", &[], PASS, STEADY),
+    takes("libaio_vectored", &[], PASS, ONE_BUFFER),
 ];

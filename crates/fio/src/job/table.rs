@@ -75,7 +75,7 @@ pub(super) const fn lacks(
     OptionInfo { name, aliases, status: Status::Unsupported { off, why }, via }
 }
 
-const OFF: &[&str] = &["0", "false"];
+pub(super) const OFF: &[&str] = &["0", "false"];
 
 const IGNORED: &str = "fio accepts it without effect too";
 const TEXT: &str = "it is only a comment";
@@ -99,12 +99,14 @@ const STATE: &str =
 const TRIM: &str = "iogauge does not trim";
 const REPLAY: &str = "iogauge does not replay recorded I/O";
 const ZONED: &str = "iogauge does not support zones";
-const ZONE_DETAIL: &str = "it matters only with zonemode, which is not supported";
+pub(super) const ZONE_DETAIL: &str = "it matters only with zonemode, which is not supported";
 const FLOW: &str = "iogauge does not balance jobs against each other; hint: use rate_iops";
 const RATE_MIN: &str = "a slow job is not ended; the result reports its rate";
-const STEADY: &str = "iogauge itself checks whether a run is steady (caveat not-steady)";
+pub(super) const ONE_BUFFER: &str = "each I/O has one buffer";
+pub(super) const STEADY: &str = "iogauge itself checks whether a run is steady (caveat not-steady)";
 const EXIT: &str = "jobs that run together end by their own runtime or size";
-const PRIORITY: &str = "iogauge does not set I/O priorities; hint: start iogauge with ionice";
+pub(super) const PRIORITY: &str =
+    "iogauge does not set I/O priorities; hint: start iogauge with ionice";
 const NUMA: &str = "iogauge does not bind memory or processors; hint: start iogauge with numactl";
 const CGROUP: &str =
     "iogauge does not create control groups; hint: start iogauge with systemd-run or cgexec";
@@ -512,7 +514,7 @@ const OPTIONS: &[OptionInfo] = &[
         PASS,
         "it matters only with sqthread_poll, which is not supported",
     ),
-    takes("nonvectored", &[], PASS, "each I/O has one buffer"),
+    takes("nonvectored", &[], PASS, ONE_BUFFER),
     lacks("uncached", &[], PASS, OFF, "iogauge does not use RWF_DONTCACHE; hint: use direct=1"),
     lacks("nowait", &[], PASS, OFF, "an I/O that would block waits, and is counted"),
     lacks("force_async", &[], PASS, &["0"], DEVICE_CHOICE),

@@ -37,8 +37,8 @@ const DISK_FIELDS: usize = 9;
 
 /// Parses a line; `None` if it is not of terse output.
 ///
-/// Versions 2, 4 and 5 have trims, since fio 2.1; version 5 has statistics of the IOPS. They are told apart
-/// by the fields, because of old versions.
+/// Versions 2, 4 and 5 have trims, since fio 2.1; version 5 has statistics of the IOPS. The number of
+/// fields tells which of them a line has, because old versions have fewer.
 pub(super) fn result(text: &str) -> Option<Result<FioResult, &'static str>> {
     let (version, rest) = text.split_once(';')?;
     let fio_version = match version {

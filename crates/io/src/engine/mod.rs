@@ -186,7 +186,7 @@ pub struct Setup {
     pub files: Files,
     /// Maximum number of outstanding I/Os.
     pub max_depth: u32,
-    /// Whether the kernel is told that accesses are random, or that they are sequential; `None` for neither.
+    /// The advice to the kernel: true for random accesses, false for sequential ones, `None` for no advice.
     pub advised_random: Option<bool>,
     /// True if the load writes.
     pub writes: bool,

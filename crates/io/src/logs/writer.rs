@@ -61,7 +61,7 @@ pub struct LogWriter {
 
 impl LogWriter {
     /// Starts the thread. `workers` are the logs of each worker, by its number. Workers record from their start if
-    /// `from_start` is set, otherwise once they are told to.
+    /// `from_start` is set, otherwise when the first measured window begins.
     ///
     /// # Errors
     /// If there is no thread for it.

@@ -132,7 +132,7 @@ impl OutputFile {
                 place.probe()?;
                 Way::File { judged: Some(found.identity), partial: None }
             }
-            // A run would wait for whoever reads it.
+            // A log must be a regular file: a run would block at a pipe until something reads it.
             FileType::Symlink if replace == Replace::Logs => {
                 return Err(OutputError::Link { path: place.path });
             }

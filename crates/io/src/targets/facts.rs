@@ -40,9 +40,11 @@ pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<TargetFact>,
     let device = part.device.and_then(|number| device_facts(number, roots));
     if let Some(memory) = Memory::read(roots).filter(|_| !in_memory) {
         let cache = cache_before(device.as_ref(), is_direct, memory.total_bytes);
-        facts.extend(cache.filter(|(safe_bytes, _)| part.size_bytes < *safe_bytes).map(
-            |(safe_bytes, cache)| TargetFact::Cached { part: part_fact(part), safe_bytes, cache },
-        ));
+        let small = cache.filter(|(safe_bytes, _)| part.size_bytes < *safe_bytes);
+        facts.extend(small.map(|(safe_bytes, cache)| {
+            let fits_bytes = fits_bytes(part);
+            TargetFact::Cached { part: part_fact(part), fits_bytes, safe_bytes, cache }
+        }));
     }
     if let Some(device) = device.filter(|_| load.writes() && load.sync == SyncMode::None) {
         facts.extend(volatile_write_cache(&device));
@@ -88,8 +90,7 @@ fn part_fact(part: &Part) -> PartFact {
         }
         PartKind::File(_) => PartOrigin::Own,
     };
-    let fits_bytes = fits_bytes(part);
-    PartFact { path: path(part), origin, size_bytes: part.size_bytes, fits_bytes }
+    PartFact { path: path(part), origin, size_bytes: part.size_bytes }
 }
 
 /// Returns the largest size that a file's file system has room for.
@@ -178,7 +179,7 @@ mod tests {
         let before = |device: &DeviceFacts, direct| {
             let (safe_bytes, cache) = cache_before(Some(device), direct, MEMORY).unwrap();
             let part = PartFact::example(PartOrigin::Own);
-            let fact = Fact::from(TargetFact::Cached { part, safe_bytes, cache });
+            let fact = Fact::from(TargetFact::Cached { part, fits_bytes: None, safe_bytes, cache });
             (safe_bytes >> 30, fact.caveat(Command::Run).impact)
         };
         let disk = DeviceFacts { name: "sda".into(), ..DeviceFacts::default() };

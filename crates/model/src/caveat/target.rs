@@ -10,8 +10,6 @@ pub struct PartFact {
     pub path: String,
     pub origin: PartOrigin,
     pub size_bytes: u64,
-    /// The largest size that its file system has room for; `None` for a block device, or if this is unknown.
-    pub fits_bytes: Option<u64>,
 }
 
 /// What a part is, and who made it.
@@ -102,6 +100,9 @@ pub enum TargetFact {
     /// The part is smaller than `safe_bytes`, so a cache may hold it.
     Cached {
         part: PartFact,
+        /// The largest size that the part's file system has room for; `None` for a block device, or if this is
+        /// unknown.
+        fits_bytes: Option<u64>,
         safe_bytes: u64,
         cache: CacheFact,
     },
@@ -147,7 +148,9 @@ impl TargetFact {
                 ),
             )
             .with_impact(Impact::Note),
-            Self::Cached { part, safe_bytes, cache } => cached(part, *safe_bytes, cache, command),
+            Self::Cached { part, fits_bytes, safe_bytes, cache } => {
+                cached(part, *fits_bytes, *safe_bytes, cache, command)
+            }
             Self::SmallForWorst { size_bytes, cache_bytes, guessed } => {
                 small_for_worst(*size_bytes, *cache_bytes, *guessed)
             }
@@ -247,7 +250,13 @@ fn buffered(path: &str, engine: Option<&str>, file_system: &str, command: Comman
     Caveat::new(CaveatCode::PageCache, message, hint)
 }
 
-fn cached(part: &PartFact, safe_bytes: u64, cache: &CacheFact, command: Command) -> Caveat {
+fn cached(
+    part: &PartFact,
+    fits_bytes: Option<u64>,
+    safe_bytes: u64,
+    cache: &CacheFact,
+    command: Command,
+) -> Caveat {
     let (words, impact) = match cache {
         CacheFact::Page { memory_bytes } => (
             format!("the page cache may take the {} of this machine", Bytes(*memory_bytes)),
@@ -280,7 +289,7 @@ fn cached(part: &PartFact, safe_bytes: u64, cache: &CacheFact, command: Command)
     );
     let hint = match cache {
         CacheFact::UnderLoop { device, .. } => format!("losetup --direct-io=on /dev/{device}"),
-        _ => part.larger(safe_bytes, command),
+        _ => part.larger(safe_bytes, fits_bytes, command),
     };
     Caveat::new(CaveatCode::SmallerThanCache, message, hint).with_impact(impact)
 }
@@ -313,11 +322,11 @@ impl PartFact {
         }
     }
 
-    /// Returns the hint for measuring at least `size_bytes`.
-    fn larger(&self, size_bytes: u64, command: Command) -> String {
+    /// Returns the hint for measuring at least `size_bytes`, if the file system has room for `fits_bytes`.
+    fn larger(&self, size_bytes: u64, fits_bytes: Option<u64>, command: Command) -> String {
         let size_gib = size_bytes.div_ceil(1 << 30);
         let is_file = matches!(self.origin, PartOrigin::Own | PartOrigin::OwnEmptied);
-        if let Some(fits_bytes) = self.fits_bytes.filter(|fits| is_file && *fits >> 30 < size_gib) {
+        if let Some(fits_bytes) = fits_bytes.filter(|fits| is_file && *fits >> 30 < size_gib) {
             let fits_bytes = fits_bytes.max(self.size_bytes);
             return format!(
                 "use a file system with room for {size_gib} GiB; this one has room for {}",
@@ -342,7 +351,7 @@ impl PartFact {
     #[must_use]
     pub fn example(origin: PartOrigin) -> Self {
         let path = "/my data/file".to_owned();
-        Self { path, origin, size_bytes: 1 << 20, fits_bytes: Some(1 << 40) }
+        Self { path, origin, size_bytes: 1 << 20 }
     }
 }
 
@@ -353,6 +362,7 @@ pub(super) fn examples() -> Vec<TargetFact> {
     let text = |text: &str| text.to_owned();
     let cached = |origin, cache| TargetFact::Cached {
         part: PartFact::example(origin),
+        fits_bytes: Some(1 << 40),
         safe_bytes: 1 << 30,
         cache,
     };
@@ -372,7 +382,8 @@ pub(super) fn examples() -> Vec<TargetFact> {
         TargetFact::Unseen { path: text("f"), file_system: text("nfs") },
         cached(Own, CacheFact::Page { memory_bytes }),
         TargetFact::Cached {
-            part: PartFact { fits_bytes: Some(1 << 29), ..PartFact::example(Own) },
+            part: PartFact::example(Own),
+            fits_bytes: Some(1 << 29),
             safe_bytes: 1 << 30,
             cache: CacheFact::Page { memory_bytes },
         },

@@ -83,8 +83,7 @@ impl FromStr for SyncMode {
     }
 }
 
-/// The order of buffered I/O that the kernel is told, which decides how far it reads ahead: fio's
-/// `fadvise_hint`.
+/// Advice to the kernel about the order of buffered I/O, for its read-ahead: fio's `fadvise_hint`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FadviseHint {
@@ -246,7 +245,7 @@ pub struct Load {
     /// True if the page cache of the files is dropped before a workload with buffered I/O starts.
     #[serde(default)]
     pub invalidate: bool,
-    /// What the kernel is told about the order of buffered I/O.
+    /// Advice to the kernel about the order of buffered I/O.
     #[serde(default, skip_serializing_if = "FadviseHint::is_workload")]
     pub fadvise_hint: FadviseHint,
     pub sync: SyncMode,
@@ -377,8 +376,8 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Returns true if the kernel is told that buffered I/O is random, and false if that it is sequential;
-    /// `None` if it is told nothing.
+    /// Returns the advice to the kernel about buffered I/O: true for random, false for sequential, `None` for
+    /// no advice.
     #[must_use]
     pub fn advised_random(&self) -> Option<bool> {
         match self.fadvise_hint {

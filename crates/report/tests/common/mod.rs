@@ -15,6 +15,7 @@ use iogauge_model::result::{
     TracedRequests,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
+use iogauge_report::chart::Mark;
 
 /// Returns a target with only a name.
 pub fn named(name: &str) -> TargetFacts {
@@ -420,4 +421,16 @@ pub fn doctor_document() -> DoctorDocument {
         machine: machine(),
         caveats,
     }
+}
+
+/// Returns all marks, with those inside series.
+pub fn flat(marks: &[Mark]) -> Vec<&Mark> {
+    let mut found = Vec::new();
+    for mark in marks {
+        match mark {
+            Mark::Series { marks, .. } => found.extend(flat(marks)),
+            other => found.push(other),
+        }
+    }
+    found
 }

@@ -163,7 +163,7 @@ pub const ROWS: &[LoadOption] = &[
     .flag()
     .default("1")
     .help(
-        "Order of buffered I/O that the kernel is told: 1 for that of the workload, 0 for none, \
+        "Advice to the kernel about the order of buffered I/O: 1 for that of the workload, 0 for none, \
          random or sequential",
     ),
     row("size", "SIZE", |o, v| put(&mut o.size, Some(v.span()?)), |load| size(load.size_bytes))
