@@ -4,6 +4,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(TARGET_DIR)/release/iogauge
 PREFIX ?= /usr/local
+SHELL_DIRS := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 
 .DEFAULT_GOAL := build
 
@@ -82,13 +83,17 @@ completions: build ## Write the completions for bash, zsh and fish to target/com
 	$(BIN) completions zsh >$(TARGET_DIR)/completions/_iogauge
 	$(BIN) completions fish >$(TARGET_DIR)/completions/iogauge.fish
 
-install: man completions ## Install under PREFIX (/usr/local); honours DESTDIR
+# Needs no cargo if the binary is there, so that root can install what a user has built.
+install: $(BIN) ## Install under PREFIX (/usr/local); honours DESTDIR
 	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/iogauge
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m644 $(TARGET_DIR)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -Dm644 $(TARGET_DIR)/completions/iogauge $(DESTDIR)$(PREFIX)/share/bash-completion/completions/iogauge
-	install -Dm644 $(TARGET_DIR)/completions/_iogauge $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_iogauge
-	install -Dm644 $(TARGET_DIR)/completions/iogauge.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/iogauge.fish
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 $(SHELL_DIRS))
+	umask 022 && $(BIN) man $(DESTDIR)$(PREFIX)/share/man/man1
+	umask 022 && $(BIN) completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iogauge
+	umask 022 && $(BIN) completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_iogauge
+	umask 022 && $(BIN) completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/iogauge.fish
+
+$(BIN):
+	$(CARGO) build --release -p iogauge
 
 clean: ## Remove all build results
 	$(CARGO) clean

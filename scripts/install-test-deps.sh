@@ -33,6 +33,7 @@ attr            setfattr
 kmod            modprobe
 chromium        chromium
 tmux            tmux
+zsh             zsh
 procps          ps
 strace          strace
 bpftrace        bpftrace

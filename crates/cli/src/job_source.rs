@@ -3,10 +3,12 @@
 use crate::exit::Usage;
 use iogauge_fio::job::Source;
 use iogauge_lab::machine::{GroupLimits, Memory, Roots, machine};
+use rustix::fs::OFlags;
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{Error, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Returns the path if TARGET is a job file: its name ends in `.fio`, or it is a text file that begins
@@ -27,7 +29,7 @@ fn begins_with_section(path: &Path) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let read = open_unnoticed(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     // The head may end within a character.
     let text = match std::str::from_utf8(&head) {
         Ok(text) => text,
@@ -47,20 +49,30 @@ fn begins_with_section(path: &Path) -> bool {
     read.is_ok() && is_text && first.is_some_and(is_section)
 }
 
+/// Opens a file for reading without changing its time of access, which only its owner and root may do.
+fn open_unnoticed(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NOATIME.bits().cast_signed();
+    let unnoticed = File::options().read(true).custom_flags(flags).open(path);
+    unnoticed.or_else(|_| File::open(path))
+}
+
 /// Refuses a job file where only a target is possible.
 ///
 /// # Errors
 /// TARGET is a job file.
 pub fn refuse(target: &str) -> Result<(), Usage> {
-    match named(target) {
-        None => Ok(()),
-        Some(path) => {
-            let shown = path.display();
-            let text =
-                format!("{shown} is a job file, not a target; hint: run iogauge run {shown}");
-            Err(Usage(text))
-        }
-    }
+    refuse_with(target, |shown| format!("run iogauge run {shown}"))
+}
+
+/// Refuses a job file like [`refuse`], with another hint for its path.
+///
+/// # Errors
+/// As [`refuse`].
+pub fn refuse_with(target: &str, hint: impl FnOnce(&str) -> String) -> Result<(), Usage> {
+    let Some(path) = named(target) else { return Ok(()) };
+    let shown = path.display().to_string();
+    let hint = hint(&shown);
+    Err(Usage(format!("{shown} is a job file, not a target; hint: {hint}")))
 }
 
 /// Nobody writes a larger job file.
@@ -70,17 +82,28 @@ const LARGEST_BYTES: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Here;
 
+/// Opens a regular file. A FIFO would block.
+fn open(path: &Path) -> std::io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is no file"));
+    }
+    File::open(path)
+}
+
 impl Source for Here {
     fn read(&self, path: &Path) -> std::io::Result<String> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(Error::new(ErrorKind::InvalidInput, "it is no file"));
-        }
+        let file = open(path)?;
         let mut text = String::new();
         if file.take(LARGEST_BYTES + 1).read_to_string(&mut text)? as u64 > LARGEST_BYTES {
             return Err(Error::new(ErrorKind::InvalidData, "it is larger than 16 MiB"));
         }
         Ok(text)
+    }
+
+    fn read_bytes(&self, path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        open(path)?.take(most as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -108,10 +108,25 @@ impl TypedCommand {
         })
     }
 
-    /// True if a tip names an option that the help does not show.
-    fn names_hidden(&self, tip: &str) -> bool {
-        let hidden = self.command.get_arguments().filter(|argument| argument.is_hide_set());
-        hidden.filter_map(clap::Arg::get_long).any(|name| tip.contains(&format!("'--{name}'")))
+    /// Returns what to do about an option that no command has: without it if fio has it, or with the option
+    /// that was probably meant.
+    fn instead_of(&self, error: &clap::Error) -> Option<String> {
+        let name = unknown_option(error)?;
+        if let Some((_, instead)) = OF_FIO.iter().find(|(known, _)| *known == name) {
+            return Some((*instead).to_owned());
+        }
+        let shown = self.command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let names: Vec<&str> = shown
+            .flat_map(|argument| {
+                let aliases = argument.get_all_aliases().unwrap_or_default();
+                argument.get_long().into_iter().chain(aliases)
+            })
+            .collect();
+        let goes_on =
+            |long: &&&str| long.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        let near = options::nearest(name, names.iter().copied());
+        let near = near.or_else(|| names.iter().find(goes_on).copied());
+        near.map(|near| format!("a similar argument exists: '--{near}'"))
     }
 
     /// Returns clap's message without its usage block. The hint is clap's tip or the command's
@@ -126,14 +141,15 @@ impl TypedCommand {
             match line.strip_prefix("tip: ") {
                 // The tip would turn the option into a TARGET.
                 Some(tip) if negative.is_some() || tip.starts_with("to pass ") => {}
-                Some(tip) if self.names_hidden(tip) => {}
+                // clap takes names with a common beginning for similar.
+                Some(tip) if tip.contains("similar argument") => {}
                 Some(tip) => hint = Some(tip.to_owned()),
                 None if line.starts_with("For more") => {}
                 None => facts.push(line),
             }
         }
         // An option of another command is more likely meant than one with a similar name.
-        hint = has_it(error).or(hint);
+        hint = has_it(error).or_else(|| self.instead_of(error)).or(hint);
         if let Some(number) = negative {
             hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
         }
@@ -147,11 +163,40 @@ impl TypedCommand {
     }
 }
 
+/// Options of fio's command line that iogauge lacks, and what to do instead.
+const OF_FIO: [(&str, &str); 16] = [
+    ("append-terse", "use --json; terse output is not written"),
+    ("client", "run iogauge on the other machine"),
+    ("cmdhelp", "run iogauge run --help"),
+    ("eta", "leave it out; progress is shown on a terminal, and -q turns it off"),
+    ("eta-interval", "leave it out; progress is shown on a terminal, and -q turns it off"),
+    ("eta-newline", "leave it out; progress is shown on a terminal, and -q turns it off"),
+    ("lockfile", "leave it out; iogauge locks no files"),
+    ("max-jobs", "leave it out; the number of jobs needs no limit"),
+    ("minimal", "use --json; terse output is not written"),
+    ("output", "write > FILE after the command"),
+    ("parse-only", "leave it out; a job file is checked as a whole before any of it runs"),
+    (
+        "section",
+        "leave it out; all sections of a job file run, so copy those wanted to another file",
+    ),
+    ("server", "run iogauge on each machine"),
+    ("status-interval", "leave it out; progress is shown on a terminal, and the result at the end"),
+    ("terse-version", "use --json; terse output is not written"),
+    ("thread", "leave it out; workers are always threads"),
+];
+
+/// Returns the name of an option that the command does not have.
+fn unknown_option(error: &clap::Error) -> Option<&str> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    let name = argument.strip_prefix("--").filter(|_| is_unknown)?;
+    Some(name.split('=').next().unwrap_or(name))
+}
+
 /// Returns which of the main commands have the option that this one does not have.
 fn has_it(error: &clap::Error) -> Option<String> {
-    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
-    let name =
-        argument.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let name = unknown_option(error)?;
     let cli = Cli::command();
     let is_shown =
         |argument: &clap::Arg| argument.get_long() == Some(name) && !argument.is_hide_set();
@@ -185,7 +230,11 @@ fn invalid_value(error: &clap::Error) -> Option<String> {
     }
     match (error.kind(), error.get(ContextKind::ValidValue)) {
         (ErrorKind::InvalidValue, Some(ContextValue::Strings(valid))) => {
-            Some(format!("{name} must be one of {}, not \"{value}\"", valid.join(", ")))
+            let valid = valid.join(", ");
+            Some(match name {
+                "" => format!("\"{value}\" is not one of {valid}"),
+                name => format!("{name} must be one of {valid}, not \"{value}\""),
+            })
         }
         (ErrorKind::ValueValidation, _) => {
             let reason = std::error::Error::source(error)?.to_string();
@@ -270,6 +319,35 @@ mod tests {
             let error = <Cli as clap::Parser>::try_parse_from(&arguments).unwrap_err();
             let line = TypedCommand::of(&arguments).usage_line(&error);
             assert!(line.ends_with(told), "{typed}: {line}");
+        }
+    }
+
+    #[test]
+    fn options_of_fio_are_explained_and_only_close_names_are_suggested() {
+        for (typed, told) in [
+            ("iogauge run f --eta=never", "-q turns it off"),
+            ("iogauge run f --section=a", "all sections of a job file run"),
+            ("iogauge run f --lockfile=none", "iogauge locks no files"),
+            ("iogauge run f --output=x", "hint: write > FILE after the command"),
+            ("iogauge find f --output x", "hint: write > FILE after the command"),
+            ("iogauge run f --thread", "workers are always threads"),
+            ("iogauge run f --status-interval=1", "the result at the end"),
+            ("iogauge run f --runtim=1", "hint: a similar argument exists: '--runtime'"),
+            ("iogauge run f --blocksise=4k", "hint: a similar argument exists: '--blocksize'"),
+            ("iogauge run f --tracing", "hint: run iogauge run --help"),
+            ("iogauge run f --offs", "hint: a similar argument exists: '--offset'"),
+        ] {
+            let arguments = arguments(typed);
+            let error = <Cli as clap::Parser>::try_parse_from(&arguments).unwrap_err();
+            let line = TypedCommand::of(&arguments).usage_line(&error);
+            assert!(line.contains(told), "{typed}: {line}");
+        }
+        let command = Cli::command();
+        for (name, _) in OF_FIO {
+            let has = |command: &Command| {
+                command.get_arguments().any(|argument| argument.get_long() == Some(name))
+            };
+            assert!(!command.get_subcommands().any(has), "{name}");
         }
     }
 

@@ -112,7 +112,6 @@ fn invalid_option_values_are_rejected() {
             ("run . --loops=2", USAGE, &["loops", "--io_size=1g"]),
             ("run . --filesize=1m --size=1m", USAGE, &["--filesize", "--size"]),
             ("run . --buffered --direct", USAGE, &["--buffered", "--direct"]),
-            ("run . --rw=randrw --rate_iops=5,", USAGE, &["rate_iops", "one for writes"]),
             ("run . --latency_target=5ms", USAGE, &["find TARGET --limit 'max<=5ms'"]),
             ("run . --ioengine=posixaio", USAGE, &["posixaio", "--via fio"]),
             ("run . --overwrite", USAGE, &["--overwrite-file"]),
@@ -213,6 +212,49 @@ fn invalid_targets_are_rejected() {
         ],
     );
     assert_eq!(std::fs::read(place.work().join("small")).unwrap(), b"hello");
+}
+
+#[test]
+fn job_files_are_no_targets() {
+    let place = Place::new();
+    std::fs::write(place.work().join("c.fio"), "[a]\nsize=4m\n").unwrap();
+    std::fs::write(place.work().join("jobs"), "; two\n[a]\nsize=4m\n").unwrap();
+    let told = "c.fio is a job file, not a target";
+    assert_refused(
+        &place,
+        &[
+            ("doctor c.fio", USAGE, &[told, "run iogauge run c.fio"]),
+            ("doctor jobs", USAGE, &["jobs is a job file"]),
+            ("prepare c.fio", USAGE, &[told, "run iogauge run c.fio"]),
+            ("clean c.fio", USAGE, &[told, "use its files or their directory"]),
+            ("clean jobs", USAGE, &["jobs is a job file"]),
+        ],
+    );
+}
+
+#[test]
+fn options_of_fio_that_are_missing_have_a_hint() {
+    assert_refused(
+        &Place::new(),
+        &[
+            ("run . --eta=never", USAGE, &["--eta", "-q turns it off"]),
+            ("run . --output=a.json", USAGE, &["--output", "write > FILE"]),
+            ("run . --section=a", USAGE, &["--section", "all sections"]),
+            ("run . --minimal", USAGE, &["--minimal", "--json"]),
+            ("run . --parse-only", USAGE, &["--parse-only", "before any of it runs"]),
+        ],
+    );
+}
+
+#[test]
+fn binary_files_have_no_fio_result() {
+    let place = Place::new();
+    let binary = b"\x7fELF\0\0\n{\n\x01 {\"a\n\0";
+    std::fs::write(place.work().join("binary"), binary).unwrap();
+    let done = place.run(&["table", "binary"]).ends(USAGE);
+    assert!(done.stderr.contains("binary:1: no result of fio found"), "{}", done.stderr);
+    let done = place.run(&["import", "binary"]).ends(USAGE);
+    assert!(done.stderr.starts_with("error: binary:1: no result of fio"), "{}", done.stderr);
 }
 
 #[test]

@@ -23,11 +23,11 @@ struct Medium {
 
 impl Medium {
     fn new() -> Result<Self, String> {
-        Self::of(256 * MIB)
+        // In memory, so that writers do not block on a busy disk of the machine.
+        Self::on(Loop::new_in(Path::new("/dev/shm"), 256 * MIB)?)
     }
 
-    fn of(size_bytes: u64) -> Result<Self, String> {
-        let device = Loop::new(size_bytes)?;
+    fn on(device: Loop) -> Result<Self, String> {
         Ok(Self { mount: mounted_ext4(&device.path)?, _device: device })
     }
 
@@ -248,7 +248,8 @@ fn interrupt_filling(name: &str, medium: &Medium, line: &[&str]) {
 fn interrupt_ends_filling_of_a_frozen_file_system() {
     const NAME: &str = "interrupt_ends_filling_of_a_frozen_file_system";
     // The image is sparse, and little is written.
-    let medium = or_skip!("interrupt_ends_filling_of_a_frozen_file_system", Medium::of(8192 * MIB));
+    let large = Loop::new(8192 * MIB).and_then(Medium::on);
+    let medium = or_skip!("interrupt_ends_filling_of_a_frozen_file_system", large);
     let file = medium.file("file");
     interrupt_filling(NAME, &medium, &["prepare", &file, "--size=6g", "--quiet"]);
     std::fs::remove_file(&file).unwrap_or_default();

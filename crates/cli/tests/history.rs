@@ -55,7 +55,10 @@ fn history_list_rm_and_reset_work() {
 
     let of_array = place.run(&["history", "list", "--target", "arr"]).ends(0).stdout;
     assert!(of_array.contains("sim:array") && !of_array.contains("sim:nvme"), "{of_array}");
-    let two = place.run(&["history", "list", "--limit", "2"]).ends(0).stdout;
+    let two = place.run(&["history", "list", "--limit", "2"]).ends(0);
+    assert!(two.stderr.starts_with("older runs are not listed; --limit"), "{}", two.stderr);
+    assert_eq!(place.run(&["history", "list"]).ends(0).stderr, "");
+    let two = two.stdout;
     assert_eq!(two.lines().filter(|line| line.starts_with("20")).count(), 2, "{two}");
 
     let list = place.run(&["history", "list", "--json", "--limit", "2"]).ends(0).json();
@@ -229,5 +232,35 @@ fn closed_pipe_reader_is_not_an_error() {
             !errors.contains("panicked") && !errors.contains("Broken pipe"),
             "{line}: {errors}"
         );
+    }
+}
+
+/// A table that is longer than a pipe's buffer fails while it is made, not only at its end.
+#[test]
+fn long_export_ends_quietly_at_a_closed_pipe() {
+    let place = Place::new();
+    let job = |n| {
+        format!(
+            "{{\"jobname\": \"a{n}\", \"read\": {{\"io_bytes\": 4096, \"total_ios\": 1, \"runtime\": 1}}}}"
+        )
+    };
+    let jobs: Vec<String> = (0..500).map(job).collect();
+    let text = format!("{{\"jobs\": [{}]}}", jobs.join(","));
+    std::fs::write(place.work().join("many.json"), text).unwrap();
+    place.run(&["import", "many.json", "-q"]).ends(0);
+    let binary = env!("CARGO_BIN_EXE_iogauge");
+    for format in ["csv", "json"] {
+        // The reader has ended before anything is written.
+        let script = format!(
+            "(sleep 0.3; \"{binary}\" history export --format {format} 2>errors; echo $? >code) | true; \
+             while [ ! -s code ]; do sleep 0.05; done"
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(place.work());
+        command.env("XDG_DATA_HOME", place.history().parent().unwrap().parent().unwrap());
+        assert!(command.status().unwrap().success());
+        let read = |name: &str| std::fs::read_to_string(place.work().join(name)).unwrap();
+        assert_eq!((read("code").trim(), read("errors").as_str()), ("0", ""), "{format}");
+        std::fs::remove_file(place.work().join("code")).unwrap();
     }
 }

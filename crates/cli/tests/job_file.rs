@@ -411,3 +411,59 @@ fn example_job_files_of_fio_run_with_adjusted_paths() {
         }
     }
 }
+
+#[test]
+fn sequential_stream_visits_all_of_unequal_files() {
+    let place = Place::new();
+    let before = [("large", 1 << 20), ("small", 64 << 10)]
+        .map(|(name, bytes)| (name, foreign(&place.work().join(name), bytes)));
+    let text = "[a]\nrw=write\nbs=4k\nioengine=psync\nfilename=large:small\nverify=crc32c\n";
+    let step = &steps(&place, text, &["--overwrite-file"])[0];
+    assert_eq!((moved(step).1, &step["verify"]["units"]), (272, &272.into()));
+    for (name, before) in before {
+        let after = std::fs::read(place.work().join(name)).unwrap();
+        assert_eq!(after.len(), before.len());
+        for (number, (after, before)) in after.chunks(4096).zip(before.chunks(4096)).enumerate() {
+            assert!(after != before, "block {number} of {name}");
+        }
+    }
+}
+
+#[test]
+fn buffered_io_reaches_the_last_byte_of_a_file() {
+    let place = Place::new();
+    let file = place.work().join("odd");
+    let before = foreign(&file, 10_000);
+    let text = "[a]\nrw=write\nbs=100\nioengine=psync\nfilename=odd\n";
+    let step = &steps(&place, text, &["--overwrite-file"])[0];
+    assert_eq!(moved(step), (0, 100, 10_000));
+    let after = std::fs::read(&file).unwrap();
+    assert_eq!(after.len(), before.len());
+    assert_ne!(after[9_900..], before[9_900..]);
+    // Direct I/O reaches whole blocks only.
+    let direct = "[a]\nrw=read\nbs=512\ndirect=1\nioengine=psync\nfilename=odd\n";
+    if direct_io("buffered_io_reaches_the_last_byte_of_a_file", &place.work()) {
+        assert_eq!(moved(&steps(&place, direct, &[])[0]).0, 19);
+    }
+    let new = "[a]\nrw=write\nbs=100\nsize=1000\nioengine=psync\nfilename=new\n";
+    assert_eq!(moved(&steps(&place, new, &[])[0]), (0, 10, 1000));
+}
+
+#[test]
+fn verify_pattern_alone_verifies_and_verify_only_alone_writes_nothing() {
+    let place = Place::new();
+    let text = "[a]\nrw=write\nbs=4k\nsize=64k\nfilename=x\nverify_pattern=0xab\n";
+    let step = &steps(&place, text, &[])[0];
+    assert_eq!((&step["verify"]["units"], &step["verify"]["corrupted"]), (&16.into(), &0.into()));
+    let data = std::fs::read(place.work().join("x")).unwrap();
+    let data = &data[data.len() - (64 << 10)..];
+    assert!(data.iter().filter(|byte| **byte == 0xab).count() > 60 << 10);
+    let none = text.replace("verify_pattern", "verify=none\nverify_pattern");
+    assert_eq!(steps(&place, &none, &[])[0]["verify"], Value::Null);
+
+    let before = foreign(&place.work().join("kept"), 64 << 10);
+    let only = "[a]\nrw=write\nbs=4k\nfilename=kept\nverify_only=1\n";
+    let done = run(&place, only, &["--overwrite-file"]).ends(USAGE);
+    assert!(done.stderr.contains("t.fio:5: verify_only: has no effect without verify"));
+    assert_eq!(std::fs::read(place.work().join("kept")).unwrap(), before);
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{EIGHT, Place, names};
+use common::{EIGHT, Place, names, skip};
 
 const COMMANDS: [&str; 12] = [
     "find",
@@ -156,6 +156,50 @@ fn bash_completes_the_ids_of_runs() {
         assert_eq!(complete(words), id, "{words}");
     }
     assert_eq!(complete("iogauge history list"), "");
+}
+
+/// Types a line in an interactive zsh, asks it for the completions, and prints what it shows until it shows `$2`, for
+/// 30 seconds at most.
+const ZSH: &str = r#"
+zmodload zsh/zpty
+zpty -b z zsh -f -i
+zpty -w z "PS1=; fpath=($PWD \$fpath); path=($PWD/bin \$path); autoload -U compinit; compinit -u -D"
+zpty -w z "bindkey '^X' list-choices; stty columns 200; print REA''DY"
+local out all=
+zpty -r -m z out '*READY*'
+zpty -n -w z "$1"$'\C-x'
+repeat 300; do
+    sleep 0.1
+    while zpty -r -t z out; do all+=$out; done
+    [[ $all == *$2* ]] && break
+done
+print -r -- "$all"
+zpty -d z
+"#;
+
+#[test]
+fn zsh_completes_the_ids_of_runs() {
+    let place = Place::new();
+    place.run(&["run", EIGHT, "--runtime=10ms", "-q"]).ends(0);
+    let id = place.runs()[0].0.clone();
+    let work = place.work();
+    std::fs::write(work.join("_iogauge"), place.run(&["completions", "zsh"]).ends(0).stdout)
+        .unwrap();
+    std::fs::write(work.join("type.zsh"), ZSH).unwrap();
+    std::fs::create_dir(work.join("bin")).unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("iogauge");
+    std::os::unix::fs::symlink(program, work.join("bin/iogauge")).unwrap();
+    for line in ["iogauge report ", "iogauge history show ", "iogauge history rm "] {
+        let mut zsh = std::process::Command::new("zsh");
+        zsh.args(["-f", "type.zsh", line, &id]).current_dir(&work);
+        zsh.env("XDG_DATA_HOME", place.history().ancestors().nth(2).unwrap());
+        let Ok(output) = zsh.output() else {
+            skip("zsh_completes_the_ids_of_runs", "zsh is not installed");
+            return;
+        };
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains(&id), "{line}: {shown}");
+    }
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn foreign_file_is_written_only_with_overwrite_option() {
     let content: Vec<u8> =
         (0..1_u32 << 20).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     std::fs::write(&file, &content).unwrap();
-    let quick = ["--runtime=100ms", "--ramp-time=0"];
+    let quick = ["--number-ios=20", "--ramp-time=0"];
     let run = |more: &[&str]| place.run(&[&["run", "."][..], &quick, more].concat());
 
     run(&[]).ends(0);

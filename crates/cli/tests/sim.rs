@@ -577,3 +577,24 @@ fn text_output_matches_snapshots() {
         assert!(widest <= usize::from(columns), "{widest} columns");
     }
 }
+
+#[test]
+fn rate_of_one_direction_leaves_the_rest_of_the_depth_to_the_other() {
+    let place = Place::new();
+    let line = [
+        "run",
+        "sim:channels=4,service=1ms,dist=const",
+        "--rw=randrw",
+        "--iodepth=4",
+        "--runtime=4",
+    ];
+    let run = |rate| place.run(&[&line[..], &[rate, "--json"]].concat()).ends(0);
+    let done = run("--rate_iops=,100");
+    let step = &done.json()["steps"][0];
+    near(&step["write"]["iops"]["mean"], 100.0, 0.02);
+    near(&step["read"]["iops"]["mean"], 3900.0, 0.02);
+    assert!(done.stderr.contains("depth 4, writes at 100 IOPS"), "{}", done.stderr);
+    let too_fast = run("--rate_iops=9000,").json();
+    let codes = too_fast["caveats"].as_array().unwrap().iter().map(|caveat| caveat["code"].clone());
+    assert!(codes.into_iter().any(|code| code == "rate-not-reached"), "{too_fast}");
+}

@@ -43,6 +43,40 @@ fn foreign_side_file_survives_run_and_clean() {
     assert_eq!(place.names(), ["t.iogauge"]);
 }
 
+/// Files of job files have fio's names. Each is judged as if it had been named.
+#[test]
+fn clean_of_a_directory_removes_every_test_file_in_it() {
+    let place = Place::new();
+    let work = place.work();
+    std::fs::create_dir(work.join("below")).unwrap();
+    for (name, directory) in [("a", "."), ("b", "below")] {
+        let job = format!(
+            "[{name}]\ndirectory={directory}\nsize=4m\nnrfiles=2\nrw=read\ntime_based\nruntime=100ms\n"
+        );
+        std::fs::write(work.join("c.fio"), job).unwrap();
+        place.run(&["run", "c.fio", "--history=none"]).ends(0);
+    }
+    assert_eq!(place.names(), ["a.0.0", "a.0.1", "below", "c.fio"]);
+    std::fs::write(work.join("copy"), std::fs::read(work.join("a.0.0")).unwrap()).unwrap();
+    std::fs::write(work.join("iogauge-notes"), "precious").unwrap();
+    std::os::unix::fs::symlink("a.0.0", work.join("link")).unwrap();
+    let used = File::open(work.join("a.0.1")).unwrap();
+    rustix::fs::flock(&used, rustix::fs::FlockOperation::LockExclusive).unwrap();
+
+    let cleaned = place.run(&["clean", "."]).ends(3).stdout;
+    let lines: Vec<&str> = cleaned.lines().collect();
+    assert_eq!(lines.len(), 2, "{cleaned}");
+    assert!(lines[0].contains("a.0.0: removed, "), "{cleaned}");
+    assert!(lines[1].contains("a.0.1: left, another iogauge is using it"), "{cleaned}");
+    drop(used);
+    let cleaned = place.run(&["clean", "."]).ends(0).stdout;
+    assert!(cleaned.contains("a.0.1: removed") && cleaned.lines().count() == 1, "{cleaned}");
+    assert_eq!(place.names(), ["below", "c.fio", "copy", "iogauge-notes", "link"]);
+    assert_eq!(common::names(&work.join("below")), ["b.0.0", "b.0.1"]);
+    let nothing = place.run(&["clean", "."]).ends(0).stdout;
+    assert!(nothing.contains("iogauge.dat: nothing there"), "{nothing}");
+}
+
 /// Runs the binary under strace, which kills it before this system call.
 fn killed_before(place: &Place, call: &str, arguments: &[&str]) {
     let inject = format!("inject={call}:signal=SIGKILL:when=1");
@@ -211,7 +245,7 @@ fn without_sysfs_only_newly_created_files_are_written() {
     let own = [&own[..], &SHORT].concat();
     without_sysfs(&place, &own).ends(0);
     without_sysfs(&place, &own).ends(3);
-    let left = without_sysfs(&place, &["clean", "t"]).ends(0);
+    let left = without_sysfs(&place, &["clean", "t"]).ends(3);
     assert!(left.stdout.contains("left: ") && left.stdout.contains("sysfs"), "{}", left.stdout);
     place.run(&["clean", "t"]).ends(0);
 }
@@ -277,7 +311,7 @@ fn test_file_behind_a_loop_device_is_not_removed() {
     let line = ["run", "t", "--rw=randread", "--direct=0", "--rm"];
     let done = place.run(&[&line[..], &SHORT].concat()).ends(0);
     assert!(done.stderr.contains("left: ") && done.stderr.contains("loop"), "{}", done.stderr);
-    let cleaned = place.run(&["clean", "t"]).ends(0);
+    let cleaned = place.run(&["clean", "t"]).ends(3);
     assert!(cleaned.stdout.contains("left: "), "{}", cleaned.stdout);
     assert!(file.exists());
     drop(device);

@@ -153,10 +153,13 @@ fn trace_recognizes_sequential_order_and_flushes() {
     let line = ["run", target, "--rw=write", "--sync=dsync", "--destroy-data", "--number_ios=500"];
     let done = place.run(&[&line[..], &["--iodepth=1", "--trace", "--json"]].concat()).ends(0);
     let trace = &done.json()["steps"][0]["trace"];
-    assert_eq!(trace["write"]["requests"], 500, "{trace}");
-    assert!(number(&trace["flush"]["requests"]) >= 500.0, "{trace}");
+    // The kernel leaves out an event that interrupts the tracing of another one (trace_call_bpf).
+    let nearly = 495.0..=500.0;
+    assert!(nearly.contains(&number(&trace["write"]["requests"])), "{trace}");
+    assert!(number(&trace["flush"]["requests"]) >= *nearly.start(), "{trace}");
     let on = &trace["devices"][0];
-    assert_eq!((&on["followed"], &on["sequential"]), (&499.into(), &499.into()), "{on}");
+    assert!((494.0..=499.0).contains(&number(&on["followed"])), "{on}");
+    assert!((489.0..=499.0).contains(&number(&on["sequential"])), "{on}");
     let own = number(&trace["write"]["device_ns"]["mean"]);
     let io = &trace["write"]["io"];
     assert!(
@@ -189,7 +192,9 @@ fn search_reports_the_trace_of_its_answer() {
         let expected = iops * seconds;
         assert!((number(&seen["requests"]) / expected - 1.0).abs() < 0.5, "{seen}, {expected}");
         assert!(done.stderr.contains("block layer"), "{}", done.stderr);
-        assert!(done.stderr.contains("of each read's"), "{}", done.stderr);
+        // On a busy machine the tracer may miss the edges of a short window. Then a caveat says so.
+        let differs = !messages(&done, "trace-differs").is_empty();
+        assert_ne!(done.stderr.contains("of each read's"), differs, "{}", done.stderr);
     }
 }
 

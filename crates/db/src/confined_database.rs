@@ -82,6 +82,7 @@ impl<D: Database> Database for ConfinedDatabase<D> {
     }
 
     fn fill_places(&self) -> Result<Vec<FillPlace>, DbError> {
+        self.directory.check_place()?;
         self.run(D::fill_places)
     }
 

@@ -11,6 +11,7 @@ use crate::folder::{Folder, FolderEntry};
 use crate::marker::MarkerError;
 pub use crate::marker::{FORMAT, Marker};
 use crate::url::DbUrl;
+use iogauge_io::targets::{GuardError, Intent, Roots, Target, TargetError};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -117,13 +118,17 @@ impl Directory {
     /// Creates the folder with the marker of an incomplete setup. For a prepared folder, returns the existing marker.
     ///
     /// # Errors
-    /// Returns [`DbError::Foreign`] if something already exists there, [`DbError::ReadOnly`], or [`DbError::Full`].
+    /// As [`Self::check_place`]. Returns [`DbError::Foreign`] if something already exists there, [`DbError::ReadOnly`],
+    /// or [`DbError::Full`].
     pub fn make(&self, block_bytes: u64) -> Result<Marker, DbError> {
         if let Some(marker) = self.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(marker);
         }
+        self.check_place()?;
         let made_parent = !self.parent.exists();
-        std::fs::create_dir_all(&self.parent).map_err(|error| fault(&self.parent, &error))?;
+        if made_parent {
+            std::fs::create_dir(&self.parent).map_err(|error| fault(&self.parent, &error))?;
+        }
         match std::fs::create_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(self.occupied()?),
             other => other.map_err(|error| fault(&self.folder, &error))?,
@@ -145,6 +150,39 @@ impl Directory {
         // Without a marker, purge would treat the folder as foreign.
         self.write(&marker).inspect_err(|_| self.remove_made())?;
         Ok(marker)
+    }
+
+    /// Checks that the folder can be there: its file system stores data, and at most the folder and its parent
+    /// directory are missing. A longer path that is missing may be mistyped, or below a mount point that is not
+    /// mounted.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Foreign`] for a file system of the kernel, or [`DbError::Usage`] for missing directories.
+    pub fn check_place(&self) -> Result<(), DbError> {
+        let Ok(folder) = std::path::absolute(&self.folder) else { return Ok(()) };
+        let is_missing = |path: &&Path| {
+            path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+        let Some(first) = missing.last() else { return Ok(()) };
+        let intent = Intent { writes: true, direct: false, ..Intent::default() };
+        // Everything else about the place is found out when it is used.
+        if let Err(TargetError::Guard(GuardError::KernelFile { path, file_system })) =
+            Target::resolve(&[first.to_path_buf()], &intent, &Roots::real())
+        {
+            return Err(DbError::Foreign(format!(
+                "{}: refused, {file_system} is a file system of the kernel without stored data; hint: use \
+                 another directory",
+                path.display()
+            )));
+        }
+        match missing.get(2) {
+            Some(directory) => Err(DbError::Usage(format!(
+                "{}: there is no such directory; hint: run mkdir -p {0}",
+                directory.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Opens the folder; `None` if it does not exist.

@@ -358,7 +358,8 @@ size=1g
 
     #[test]
     fn settings_without_fio_equivalent_are_listed() {
-        let arrivals = |rate_iops| Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
+        let arrivals =
+            |rate_iops| Some(Arrivals { rate_iops, process: ArrivalProcess::Linear, only: None });
         let cases = [
             (Load { dependent: true, ..Load::default() }, "dependent: "),
             (Load { arrivals: arrivals(1000.0), numjobs: 3, ..Load::default() }, "rate_iops: "),

@@ -1,7 +1,7 @@
 //! A workload as fio options.
 
 use iogauge_model::load::options::{LoadOption, ROWS};
-use iogauge_model::load::{EngineKind, Load, Pattern};
+use iogauge_model::load::{EngineKind, Load, Pattern, RatedDirection};
 
 /// An option as written in a job file: name and value.
 pub(super) type FioOption = (&'static str, String);
@@ -78,7 +78,10 @@ pub(super) fn without_dependence(load: &Load) -> Load {
 /// workload does not have.
 pub(super) fn clone_rates(load: &Load, clones: u32) -> [f64; 2] {
     let rate = load.arrivals.map_or(0.0, |arrivals| arrivals.rate_iops) / f64::from(clones.max(1));
-    if load.rw.is_mixed() {
+    let only = load.arrivals.and_then(|arrivals| arrivals.only);
+    if only.is_some_and(|only| only == RatedDirection::Write) {
+        [0.0, rate]
+    } else if load.rw.is_mixed() && only.is_none() {
         let reads = rate * f64::from(load.read_percent) / 100.0;
         [reads, rate - reads]
     } else if load.rw.reads() {
@@ -126,7 +129,8 @@ mod tests {
 
     #[test]
     fn rates_and_io_counts_are_written_per_clone() {
-        let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Poisson });
+        let arrivals =
+            Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Poisson, only: None });
         let load = Load { rw: Pattern::RandRw, read_percent: 70, arrivals, ..Load::default() };
         assert_eq!(value(&load, 2, "rate_iops").unwrap(), "350,150");
         assert_eq!(value(&load, 1, "rate_process").unwrap(), "poisson");

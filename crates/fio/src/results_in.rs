@@ -145,7 +145,20 @@ impl<'a> Reader<'a> {
             }
             self.begin();
         }
+        let chunk = self.up_to_nul(chunk);
         self.feed(chunk)
+    }
+
+    /// Returns the bytes before the first NUL byte. If they begin with it, notes it and returns all of them.
+    fn up_to_nul<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        match self.output.first_nul(bytes) {
+            Some(0) => {
+                self.output.has_nul = true;
+                bytes
+            }
+            Some(at) => &bytes[..at],
+            None => bytes,
+        }
     }
 
     fn begin(&mut self) {
@@ -179,6 +192,7 @@ impl<'a> Reader<'a> {
     /// Takes a line of text, up to the document that begins in it.
     fn line(&mut self, mut line: &[u8]) {
         let ends = line.ends_with(b"\n");
+        self.output.has_nul |= self.output.first_nul(line).is_some();
         while let Some(at) = document_in(line).filter(|_| !self.broken) {
             self.text_line(&line[..at]);
             self.begin();
@@ -197,6 +211,7 @@ impl<'a> Reader<'a> {
     /// of fio's text; returns how many bytes. Validating UTF-8 is faster for many lines at once.
     fn bare_lines(&mut self, chunk: &[u8]) -> usize {
         let within = &chunk[..chunk.len().min(LINES_BYTES)];
+        let within = &within[..self.output.first_nul(within).unwrap_or(within.len())];
         let whole = memrchr(b'\n', within).map_or(0, |end| end + 1);
         if whole == 0 || self.document.is_some() {
             return 0;
@@ -233,6 +248,7 @@ impl<'a> Reader<'a> {
         self.output.flush();
         self.text.finish(&mut |found| self.output.take_text(found));
         if !self.output.found {
+            self.output.has_nul = false;
             let reason = "no result of fio found; hint: use its text or JSON output";
             self.output.take(Reading::Problem(Problem::new(self.file, 1, reason)));
         }
@@ -270,7 +286,8 @@ impl Rates {
             name: result.name.clone(),
             group: result.group,
             runtime_ms: directions.map(|d| d.map_or(0, |d| d.runtime_ns / 1_000_000)),
-            iops: directions.map(|d| d.map_or(0, |d| d.iops as u64)),
+            // A computed rate may be less than a whole number by a rounding error.
+            iops: directions.map(|d| d.map_or(0, |d| (d.iops + 1e-6) as u64)),
         }
     }
 }
@@ -279,6 +296,14 @@ struct Output<'a> {
     sink: &'a mut dyn FnMut(Reading),
     /// True if something was found.
     found: bool,
+    /// True if a result was found.
+    has_result: bool,
+    /// True if a NUL byte was read before any result.
+    has_nul: bool,
+    /// Problems after that byte. They count only if a result follows: without one, the file is no text.
+    held: Vec<Problem>,
+    /// Number of problems that were not even held.
+    more_held: u64,
     /// Number of problems found.
     problems: u64,
     /// Results of the JSON documents next to the current text, which repeats them with fewer digits.
@@ -297,6 +322,10 @@ impl<'a> Output<'a> {
         Self {
             sink,
             found: false,
+            has_result: false,
+            has_nul: false,
+            held: Vec::new(),
+            more_held: 0,
             problems: 0,
             seen: HashSet::new(),
             seen_rates: HashSet::new(),
@@ -331,7 +360,22 @@ impl<'a> Output<'a> {
         results.for_each(|result| self.take(Reading::Result(result)));
     }
 
+    /// Returns the position of the first NUL byte, as long as it matters.
+    fn first_nul(&self, bytes: &[u8]) -> Option<usize> {
+        if self.has_nul || self.has_result { None } else { memchr(0, bytes) }
+    }
+
     fn take(&mut self, found: Reading) {
+        let found = match found {
+            Reading::Problem(problem) if self.has_nul && !self.has_result => {
+                return self.hold(problem);
+            }
+            found => found,
+        };
+        if matches!(found, Reading::Result(_)) && !self.has_result {
+            self.has_result = true;
+            self.release();
+        }
         self.found = true;
         if matches!(found, Reading::Problem(_)) {
             self.problems += 1;
@@ -340,6 +384,21 @@ impl<'a> Output<'a> {
             }
         }
         (self.sink)(found);
+    }
+
+    fn hold(&mut self, problem: Problem) {
+        if (self.held.len() as u64) < MOST_PROBLEMS {
+            self.held.push(problem);
+        } else {
+            self.more_held += 1;
+        }
+    }
+
+    /// Reports the problems held.
+    fn release(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().for_each(|problem| self.take(Reading::Problem(problem)));
+        self.problems += std::mem::take(&mut self.more_held);
     }
 
     /// Reports how many problems were only counted.

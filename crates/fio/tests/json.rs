@@ -7,7 +7,7 @@ use iogauge_model::plan::Job;
 use iogauge_model::result::{
     CpuUse, DeviceCounters, DirectionResult, Environment, Estimate, Head, IntervalPoint, JobResult,
     LatencySummary, PartFacts, Physical, RUN_FORMAT, RealTarget, RunDocument, StepResult,
-    TargetFacts, VerifyEnd, VerifyResult, WorkerResult, Workload,
+    TargetFacts, VerifyEnd, VerifyJobResult, VerifyResult, WorkerResult, Workload,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram};
 use serde_json::{Value, json};
@@ -87,6 +87,7 @@ fn step() -> StepResult {
         verify: None,
         database: None,
         fio: None,
+        steady_state: None,
         trace: None,
     }
 }
@@ -230,6 +231,8 @@ fn failed_verification_has_the_error_of_fio() {
         units: 1000,
         bytes: 4_096_000,
         unjudged: 0,
+        unwritten: 0,
+        jobs: Vec::new(),
         corrupted: 3,
         seconds: 0.5,
         read: None,
@@ -255,6 +258,8 @@ fn reads_of_verification_are_counted_as_reads() {
         units: 1000,
         bytes: 4_096_000,
         unjudged: 0,
+        unwritten: 0,
+        jobs: Vec::new(),
         corrupted: 0,
         seconds: 0.5,
         read: Some(Box::new(read_back)),
@@ -275,6 +280,49 @@ fn reads_of_verification_are_counted_as_reads() {
     assert_eq!(mixed["read"]["total_ios"], sum);
     assert_eq!(mixed["read"]["runtime"], 2500);
     assert_eq!(mixed["read"]["iops"], sum as f64 / 2.5);
+}
+
+/// As in fio 3.33: each job has its own error and its own reads of the verification.
+#[test]
+fn verification_of_several_jobs_is_counted_for_each() {
+    let own = |corrupted, ios| VerifyJobResult {
+        corrupted,
+        read: Some(Box::new(direction(ios, 100_000))),
+    };
+    let verify = VerifyResult {
+        algorithm: "crc32c".to_owned(),
+        units: 900,
+        bytes: 3_686_400,
+        unjudged: 0,
+        unwritten: 0,
+        corrupted: 3,
+        seconds: 0.5,
+        read: Some(Box::new(direction(900, 100_000))),
+        end: VerifyEnd::Complete,
+        findings: Vec::new(),
+        jobs: vec![own(3, 300), own(0, 600)],
+    };
+    let load = Load { verify: Some(Verify::with(VerifyAlgorithm::Crc32c)), ..load() };
+    let job = |name: &str| JobResult {
+        name: name.to_owned(),
+        seconds: Some(2.0),
+        queue_depth: 1,
+        queue_depth_achieved: 1.0,
+        read: None,
+        write: Some(direction(300, 100_000)),
+        sync: None,
+        series: Vec::new(),
+    };
+    let result = StepResult { jobs: vec![job("a"), job("b")], verify: Some(verify), ..step() };
+    let jobs = ["a", "b"].map(|name| Job { name: name.to_owned(), load: load.clone() });
+    let document = run(Workload::Jobs { jobs: jobs.to_vec() }, vec![result]);
+    let entries = &written(&document, Detail::Percentiles)["jobs"];
+    for (entry, error, total_err, ios) in
+        [(&entries[0], 84, json!(3), 300), (&entries[1], 0, json!(null), 600)]
+    {
+        assert_eq!((&entry["error"], &entry["total_err"]), (&json!(error), &total_err));
+        assert_eq!(entry["read"]["total_ios"], ios);
+    }
 }
 
 #[test]

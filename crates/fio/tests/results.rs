@@ -232,6 +232,26 @@ fn truncated_document_keeps_complete_and_later_jobs() {
 }
 
 #[test]
+fn truncated_text_is_reported() {
+    let text = String::from_utf8(file("3.33", "mix.out")).unwrap();
+    let complete = read(text.as_bytes()).len();
+    let summary = text.find("Run status group").unwrap();
+    let first = text.find("(groupid=").unwrap();
+    let ends: Vec<usize> = text
+        .match_indices('\n')
+        .map(|(at, _)| at + 1)
+        .filter(|at| (first..=summary).contains(at))
+        .collect();
+    assert!(ends.len() > 20);
+    for end in ends {
+        let (results, problems) = read_in(&text.as_bytes()[..end], 4096);
+        assert!((1..=complete).contains(&results.len()), "{end}");
+        let told = problems.iter().filter(|p| p.contains("ends before the summary of this run"));
+        assert_eq!(told.count(), 1, "{end}: {problems:?}");
+    }
+}
+
+#[test]
 fn crlf_and_indentation_are_accepted() {
     let text = String::from_utf8(file("3.33", "mix.out")).unwrap();
     let expected = figures(read(text.as_bytes()));
@@ -274,6 +294,67 @@ fn file_without_results_is_reported_as_problem() {
     }
 }
 
+/// Binary files contain braces by chance.
+#[test]
+fn binary_file_has_no_result_and_no_other_problem() {
+    let binary = b"\x7fELF\x02\0\0\n{\"a\": \0\n{\n\x01 { \"b\n{\"jobs\" : [{\"read\" : 1}]}\n";
+    let plain = ["f:1: no result of fio found; hint: use its text or JSON output"];
+    for chunk in [1, 7, 4096] {
+        assert_eq!(read_in(binary, chunk), (vec![], plain.map(str::to_owned).to_vec()), "{chunk}");
+    }
+    // A log that was emptied while fio wrote it begins with NUL bytes.
+    let json = file("3.33", "mix.json");
+    let holed = [&[0; 5000][..], b"\n{\"a\n", &json].concat();
+    for chunk in [1, 7, 4096, 1 << 20] {
+        let (results, problems) = read_in(&holed, chunk);
+        assert_eq!(figures(results), figures(read(&json)), "{chunk}");
+        assert_eq!(problems, ["f:2: the document ends in the middle"], "{chunk}");
+    }
+}
+
+/// As fio 3.33 prints 20 writes of 1 MiB with a flush after each.
+const SLOW: &str = "\
+a: (g=0): rw=write, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=psync, iodepth=1
+fio-3.33
+a: (groupid=0, jobs=1): err= 0: pid=7: Sat Nov 21 09:06:36 2026
+  write: IOPS=19, BW=20.0MiB/s (21.0MB/s)(20.0MiB/1001msec); 0 zone resets
+    clat (usec): min=300, max=900, avg=500.00, stdev=10.00
+     lat (usec): min=300, max=900, avg=500.00, stdev=10.00
+  fsync/fdatasync/sync_file_range:
+    sync (usec): min=100, max=400, avg=241.00, stdev=10.00
+  cpu          : usr=1.00%, sys=1.00%, ctx=1, majf=0, minf=0
+     issued rwts: total=0,20,0,20 short=0,0,0,0 dropped=0,0,0,0
+
+Run status group 0 (all jobs):
+  WRITE: bw=20.0MiB/s (21.0MB/s), 20.0MiB/s-20.0MiB/s (21.0MB/s-21.0MB/s), io=20.0MiB (21.0MB), run=1001-1001msec
+";
+
+#[test]
+fn low_rate_is_recomputed_from_ios_and_run_time() {
+    let result = &read(SLOW.as_bytes())[0];
+    let write = result.write.as_ref().unwrap();
+    assert_eq!((write.ios, write.iops), (20, 20.0 / 1.001));
+    let old = SLOW.replace(
+        "write: IOPS=19, BW=20.0MiB/s (21.0MB/s)(20.0MiB/1001msec); 0 zone resets",
+        "write: io=20480KB, bw=20459KB/s, iops=19 , runt=  1001msec",
+    );
+    assert_eq!(read(old.as_bytes())[0].write.as_ref().unwrap().iops, 20.0 / 1.001);
+    // A figure that does not fit is not replaced.
+    let other = SLOW.replace("IOPS=19", "IOPS=29");
+    assert_eq!(read(other.as_bytes())[0].write.as_ref().unwrap().iops, 29.0);
+}
+
+#[test]
+fn flushes_have_a_rate_in_text_and_json() {
+    let json = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a",
+        "write": {"io_bytes": 20971520, "total_ios": 20, "iops": 19.98, "runtime": 1001},
+        "sync": {"total_ios": 20, "lat_ns": {"min": 100, "max": 400, "mean": 241.0, "stddev": 1.0}}}]}"#;
+    for text in [SLOW, json] {
+        let sync = read(text.as_bytes())[0].to_step().sync.unwrap();
+        assert_eq!((sync.ios, sync.iops.mean), (20, 20.0 / 1.001), "{text}");
+    }
+}
+
 /// Generates an output of fio with some bytes changed, cut or repeated.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let outputs: Vec<_> = ["2.0.7", "3.33"]
@@ -282,7 +363,7 @@ fn spoiled() -> impl Strategy<Value = Vec<u8>> {
         .map(|(_, text)| text[..text.len().min(12_000)].to_vec())
         .collect();
     let change =
-        (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\":,=()-9k\n \xff".to_vec()));
+        (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\":,=()-9k\n \xff\0".to_vec()));
     (
         prop::sample::select(outputs),
         prop::collection::vec(change, 0..8),

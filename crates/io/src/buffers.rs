@@ -51,6 +51,8 @@ enum Shape {
     /// It compresses or repeats.
     Content {
         content: Content,
+        /// What the part of it that compresses is; `None` for zeros.
+        pattern: Option<DataPattern>,
         /// Seed of the last new data.
         newest: Option<u64>,
     },
@@ -107,15 +109,19 @@ impl BufferPool {
     /// Returns the pool with this content for its writes.
     #[must_use]
     pub fn with_content(mut self, content: Content) -> Self {
-        self.shape = (!content.is_random()).then_some(Shape::Content { content, newest: None });
+        let shape = Shape::Content { content, pattern: None, newest: None };
+        self.shape = (!content.is_random()).then_some(shape);
         self
     }
 
-    /// Returns the pool with this pattern for its writes, if there is one.
+    /// Returns the pool with this pattern for its writes, if there is one: for all of their data, or for the part of it
+    /// that compresses.
     #[must_use]
-    pub fn with_pattern(mut self, pattern: Option<&DataPattern>) -> Self {
-        if let Some(pattern) = pattern {
-            self.shape = Some(Shape::Pattern(pattern.clone()));
+    pub fn with_pattern(mut self, asked: Option<&DataPattern>) -> Self {
+        let Some(asked) = asked.cloned() else { return self };
+        match &mut self.shape {
+            Some(Shape::Content { pattern, .. }) => *pattern = Some(asked),
+            shape => *shape = Some(Shape::Pattern(asked)),
         }
         self
     }
@@ -210,8 +216,8 @@ impl BufferPool {
         debug_assert!(len <= self.stride_bytes);
         // SAFETY: the slot's buffer is at least `len` long; the caller owns the slot, so no I/O is using it.
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(slot), len) };
-        let (content, newest) = match &mut self.shape {
-            Some(Shape::Content { content, newest }) => (*content, newest),
+        let (content, pattern, newest) = match &mut self.shape {
+            Some(Shape::Content { content, pattern, newest }) => (*content, pattern, newest),
             Some(Shape::Pattern(pattern)) => return pattern.fill(bytes, 0),
             None => return,
         };
@@ -223,11 +229,14 @@ impl BufferPool {
             0 => len,
             chunk_bytes => chunk_bytes.min(len),
         };
-        let zeros = content.compress_percent as usize;
+        let fixed = content.compress_percent as usize;
         for chunk in bytes.chunks_mut(chunk_bytes.max(1)) {
-            let (data, rest) = chunk.split_at_mut(chunk.len() * (100 - zeros) / 100);
+            let (data, rest) = chunk.split_at_mut(chunk.len() * (100 - fixed) / 100);
             random.fill_bytes(data);
-            rest.fill(0);
+            match pattern {
+                Some(pattern) => pattern.fill(rest, 0),
+                None => rest.fill(0),
+            }
         }
     }
 
@@ -279,6 +288,25 @@ mod tests {
             pool.renew(1, length);
             let data = bytes(&pool, 1, length);
             assert!(data.iter().zip(b"abc".iter().cycle()).all(|(is, ought)| is == ought));
+        }
+    }
+
+    #[test]
+    fn pattern_fills_what_compresses_of_each_chunk() {
+        let content = Content { compress_percent: 50, ..Content::default() };
+        let pool = BufferPool::new(2, 4096, 7).unwrap().with_content(content);
+        let mut pool = pool.with_pattern(Some(&"0xabcdef".parse().unwrap()));
+        pool.renew(1, 1024);
+        for chunk in bytes(&pool, 1, 1024).chunks(512) {
+            assert!(
+                chunk[256..]
+                    .iter()
+                    .zip([0xab, 0xcd, 0xef].iter().cycle())
+                    .all(|(is, ought)| is == ought)
+            );
+            assert!(
+                !chunk[..256].windows(6).any(|bytes| bytes == [0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef])
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::fs::File;
-use std::os::fd::IntoRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,7 +29,27 @@ const TRIES: u32 = 100;
 
 static RULE_OF: OnceLock<RuleOf> = OnceLock::new();
 /// Files that passed the check, or were created for SQLite.
-static JUDGED: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
+static JUDGED: Mutex<Vec<Judged>> = Mutex::new(Vec::new());
+
+struct Judged {
+    identity: Identity,
+    /// Opened with `O_PATH`. While it is open, no other file gets the inode number. Unlike other descriptors, it can be
+    /// closed without releasing the locks that SQLite has on the file.
+    pin: OwnedFd,
+}
+
+impl Judged {
+    fn of(file: &File) -> Result<Self, Errno> {
+        let identity = Identity::of(file).ok_or(Errno::IO)?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let pin = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { identity, pin })
+    }
+
+    fn has_name(&self) -> bool {
+        rustix::fs::fstat(&self.pin).is_ok_and(|stat| stat.st_nlink > 0)
+    }
+}
 
 /// Lets SQLite open and remove files in this process only if the rule for their name allows it. Call this before the
 /// first connection is opened; later calls change nothing. Returns false if SQLite does not allow it.
@@ -116,13 +136,13 @@ fn open_judged(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     let open = |flags| rustix::fs::open(path, flags, mode).map(File::from);
     let Some(is_right) = rule_for(path) else { return open(flags) };
     if flags.contains(OFlags::EXCL) {
-        return open(flags).map(known);
+        return open(flags).and_then(known);
     }
     // An existing file is opened without changing it. A missing one is created, and then belongs to this process.
     let existing = flags.difference(OFlags::CREATE | OFlags::TRUNC);
     for _ in 0..TRIES {
         let error = match open(existing | OFlags::NONBLOCK) {
-            Ok(file) if is_right(&file) => return Ok(known(file)),
+            Ok(file) if is_right(&file) => return known(file),
             // After any other error, SQLite opens the file read-only instead and, as root, changes its owner.
             Ok(_) => return Err(Errno::ISDIR),
             Err(error) => error,
@@ -132,7 +152,7 @@ fn open_judged(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
         }
         match open(flags | OFlags::EXCL) {
             Err(Errno::EXIST) => {}
-            made => return made.map(known),
+            made => return made.and_then(known),
         }
     }
     Err(Errno::AGAIN)
@@ -143,38 +163,40 @@ fn identity_of(path: &Path) -> Option<Identity> {
     Identity::from_stat(&rustix::fs::lstat(path).ok()?)
 }
 
-fn judged() -> MutexGuard<'static, Vec<Identity>> {
+fn judged() -> MutexGuard<'static, Vec<Judged>> {
     JUDGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Remembers that a file passed the check.
-fn known(file: File) -> File {
-    if let Some(identity) = Identity::of(&file) {
-        let mut judged = judged();
-        if !judged.contains(&identity) {
-            judged.push(identity);
-        }
+fn known(file: File) -> Result<File, Errno> {
+    let new = Judged::of(&file)?;
+    let mut judged = judged();
+    // Other programs also remove files.
+    judged.retain(Judged::has_name);
+    if judged.iter().all(|other| other.identity != new.identity) {
+        judged.push(new);
     }
-    file
+    Ok(file)
 }
 
 fn unlink_judged(path: &Path) -> Result<(), Errno> {
     let Some(is_right) = rule_for(path) else { return rustix::fs::unlink(path) };
     // SQLite also removes files that it never opened. A file that it has opened is not opened again here: closing it
     // would release SQLite's locks on it (fcntl(2)).
-    if !identity_of(path).is_some_and(|identity| judged().contains(&identity)) {
+    let is_judged = |identity| judged().iter().any(|judged| judged.identity == identity);
+    if !identity_of(path).is_some_and(is_judged) {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
         if !is_right(&file) {
             return Err(Errno::PERM);
         }
-        known(file);
+        known(file)?;
     }
     let mut judged = judged();
-    match remove_one_of(path, &judged) {
+    let identities: Vec<Identity> = judged.iter().map(|judged| judged.identity).collect();
+    match remove_one_of(path, &identities) {
         Ok(identity) => {
-            // Inode numbers are reused.
-            judged.retain(|other| *other != identity);
+            judged.retain(|other| other.identity != identity);
             Ok(())
         }
         Err(TargetError::Io { source, .. }) => {

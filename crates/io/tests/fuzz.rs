@@ -298,6 +298,14 @@ fn suite_file() {
 }
 
 #[test]
+fn verify_state() {
+    let seed = b"iogauge.verify-state/1\n{\"territories\":[{\"part\":0,\"base_bytes\":1048576,\"units\":8,\"unit_bytes\":\
+                 4096,\"algorithm\":\"crc32c\",\"run\":\"1f\",\"pieces\":[]}]}\n....";
+    let known = words(["[0]", "[0,1]", "{", "}", "\"", ",", "\n", "null", "-1", "1e400"]);
+    fuzz(&changed(vec![seed.to_vec()], known), |input| targets::verify_state(&input));
+}
+
+#[test]
 fn target_spec() {
     let known = ["/", "a", "b", ":", ",", "\\", "sim:", "nvme", "..", " ", "\n", "/dev/x"];
     fuzz(&text(known), |input| targets::target_spec(&input));

@@ -74,6 +74,25 @@ fn file_replacing_the_wal_is_not_deleted_on_last_close() {
     }
 }
 
+/// A new file usually gets the inode number of a file that was removed before it.
+#[test]
+fn foreign_file_with_a_reused_inode_number_is_not_deleted() {
+    assert!(judge_by(rule_of));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(NAME);
+    for _ in 0..50 {
+        let connection = wal(&path).unwrap();
+        let log = with_suffix(&path, "-wal");
+        fs::remove_file(&log).unwrap();
+        fs::write(&log, "precious\n").unwrap();
+        drop(connection);
+        assert_eq!(fs::read(&log).unwrap(), b"precious\n");
+        for suffix in ["", "-wal", "-shm"] {
+            fs::remove_file(with_suffix(&path, suffix)).ok();
+        }
+    }
+}
+
 #[test]
 fn valid_database_works_normally_and_is_cleaned_up() {
     assert!(judge_by(rule_of));

@@ -4,13 +4,16 @@ use iogauge_db::DbError;
 use iogauge_io::engine::EngineError;
 use iogauge_io::logs::LogError;
 use iogauge_io::machine::SystemError;
+use iogauge_io::output::OutputError;
 use iogauge_io::pool::fio::FioError;
 use iogauge_io::sim::SimError;
 use iogauge_io::targets::{SpecError, TargetError};
 use iogauge_io::trace::TraceError;
 use iogauge_io::verify::LedgerError;
+use iogauge_io::verify::state::StateError;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::load::LoadError;
+use std::path::PathBuf;
 
 /// A fault of a measurement. Each message says in one line what is wrong and where, with a hint.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,9 @@ pub enum LabError {
     /// Logs cannot be written.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A verify state cannot be written or read.
+    #[error(transparent)]
+    VerifyState(#[from] VerifyStateError),
     #[error(transparent)]
     Worker(#[from] WorkerError),
     /// The machine's counters cannot be read.
@@ -58,6 +64,24 @@ pub enum LabError {
     PrefillFailed { path: String, offset_bytes: u64, source: std::io::Error },
 }
 
+/// Why a verify state cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyStateError {
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A verify state that cannot be read.
+    #[error(
+        "{}: {source}; hint: use --verify_state_save with the run that writes, and the same --name here", .path.display()
+    )]
+    Unreadable { path: PathBuf, source: StateError },
+    /// A verify state of other units than those of the job.
+    #[error(
+        "{} has blocks of {bytes} bytes with {algorithm}, and this job verifies others; hint: use the options of the \
+         run that wrote it", .path.display()
+    )]
+    OtherUnits { path: PathBuf, bytes: u32, algorithm: &'static str },
+}
+
 impl From<FioError> for LabError {
     fn from(error: FioError) -> Self {
         Self::Worker(error.into())
@@ -72,6 +96,7 @@ impl LabError {
             || matches!(self, Self::Db(error) if error.is_refusal())
             || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_refusal())
             || matches!(self, Self::Log(LogError::Output(error)) if error.is_refusal())
+            || matches!(self, Self::VerifyState(VerifyStateError::Output(error)) if error.is_refusal())
             || matches!(self, Self::Refused(_))
     }
 
@@ -89,6 +114,9 @@ impl LabError {
                     LogError::NoName { .. }
                         | LogError::NoDirectory { .. }
                         | LogError::TooMany { .. }
+                )
+                | Self::VerifyState(
+                    VerifyStateError::Unreadable { .. } | VerifyStateError::OtherUnits { .. }
                 )
                 | Self::EngineRefused { .. }
                 | Self::NotTraced { .. }

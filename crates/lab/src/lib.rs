@@ -44,7 +44,7 @@ pub mod process {
 /// Targets: their kinds and files, what may be done to them, and their removal.
 pub mod target {
     pub use iogauge_io::targets::{
-        DEFAULT_SIZE_BYTES, FileOrigin, Intent, PartKind, TargetError, TargetSpec, clean,
-        clean_parts, numbered_test_file, side_file,
+        Cleaned, DEFAULT_SIZE_BYTES, FileOrigin, Intent, LeftBecause, Ownership, PartKind,
+        TargetError, TargetSpec, clean, clean_parts, numbered_test_file, ownership, side_file,
     };
 }

@@ -55,7 +55,7 @@ fn paused_run(pause: &str, load: Load) -> Measured {
 
 #[test]
 fn client_pauses_are_excluded_from_results() {
-    let open = Arrivals { rate_iops: 20_000.0, process: ArrivalProcess::Linear };
+    let open = Arrivals { rate_iops: 20_000.0, process: ArrivalProcess::Linear, only: None };
     for arrivals in [None, Some(open)] {
         let measured = paused_run(",pause=every:3s,for:2s", Load { arrivals, ..Load::default() });
         // The pauses come after 2, 5 and 8 s of the measurement, because the ramp takes the first second.

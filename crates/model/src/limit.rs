@@ -265,6 +265,8 @@ pub enum LimitError {
     /// The bound is not a duration above zero.
     #[error("the bound of limit \"{0}\" is not a time above 0; hint: use 10ms or 250us")]
     Bound(String),
+    #[error("\"{0}\" has several limits; hint: use --limit once for each")]
+    Several(String),
     /// The workload issues no I/O in the bounded direction.
     #[error(
         "limit \"{limit}\" bounds {words}, and {asked} makes none; hint: use --rw=randrw or --rw={right}"
@@ -286,6 +288,9 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let (statistic, bound) =
             text.split_once("<=").ok_or_else(|| LimitError::NoBound(text.to_owned()))?;
+        if bound.contains("<=") {
+            return Err(LimitError::Several(text.to_owned()));
+        }
         let (side, metric) = match statistic.split_once(':') {
             None => (Side::Any, statistic),
             Some((side, metric)) => match side.trim().to_ascii_lowercase().as_str() {
@@ -391,6 +396,7 @@ mod tests {
             (":p99<=1ms", "\":\" is not a direction"),
             ("read:foo<=5", "\"foo\" is not"),
             ("mean<=10", "has no unit"),
+            ("p99<=5ms,mean<=1ms", "has several limits"),
             ("mean<=", "is not a time above 0"),
             ("mean<=0ms", "is not a time above 0"),
             ("mean<=-5ms", "is not a time above 0"),

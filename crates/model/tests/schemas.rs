@@ -11,7 +11,7 @@ use iogauge_model::result::{
     BESIDE_FORMAT, BesideDocument, CROSSCHECK_FORMAT, CrosscheckDocument, DB_VERIFY_FORMAT,
     DOCTOR_FORMAT, DatabaseCheck, DoctorDocument, FIND_FORMAT, FindDocument, HISTORY_FORMAT,
     HistoryDocument, PROFILE_FORMAT, ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT,
-    SUITE_PLAN_FORMAT, SuiteDocument, SuitePlanDocument,
+    SUITE_PLAN_FORMAT, SuiteDocument, SuitePlanDocument, UNFINISHED_FORMAT, UnfinishedDocument,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -72,6 +72,7 @@ fn schemas() -> Vec<(String, Value)> {
         schema::<BesideDocument>(BESIDE_FORMAT),
         schema::<DatabaseCheck>(DB_VERIFY_FORMAT),
         schema::<HistoryDocument>(HISTORY_FORMAT),
+        schema::<UnfinishedDocument>(UNFINISHED_FORMAT),
     ]
 }
 

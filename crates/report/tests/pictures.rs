@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{database, find_document, flat, loads, named, run_document, step, trace};
+use common::{database, find_document, flat, loads, named, run_document, step, struck, trace};
 use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
@@ -318,6 +318,35 @@ fn latency_over_time_is_a_heat_map_if_recorded() {
     let without = drawn("over-time", &run_of(vec![step]), WIDE);
     assert_eq!(heat(&without[0]), 0);
     assert!(texts(&without[0]).contains(&"latency, logarithmic"));
+}
+
+#[test]
+fn names_of_a_single_load_are_not_struck_through() {
+    for queue_depth in [1, 4, 16] {
+        for width in [NARROW, 600.0, WIDE] {
+            let figure =
+                drawn("latency-by-load", &run_of(vec![spread(queue_depth)]), width).remove(0);
+            let words = texts(&figure);
+            assert!(words.contains(&"95 %") && words.contains(&"99 %"), "{words:?}");
+            assert_eq!(struck(&figure.scene), Vec::<String>::new(), "at {width}");
+        }
+    }
+}
+
+#[test]
+fn marks_of_a_report_card_are_not_struck_through() {
+    for (width, mean_us) in
+        [NARROW, 600.0, WIDE].map(|w| [400, 450, 500, 550].map(|m| (w, m))).concat()
+    {
+        let mut card = graded();
+        let Shown::Run(run) = &mut card.document else { panic!("a run") };
+        for read in run.steps.iter_mut().filter_map(|step| step.read.as_mut()) {
+            read.service_ns.mean = f64::from(mean_us) * 1e3;
+        }
+        let figure = drawn("grades", &card, width).remove(0);
+        assert!(texts(&figure).contains(&"A+"));
+        assert_eq!(struck(&figure.scene), Vec::<String>::new(), "{mean_us} µs at {width}");
+    }
 }
 
 #[test]

@@ -4,15 +4,15 @@
 mod common;
 
 use common::loads::{load, run_of_loads};
-use common::{devices, find_document, flat};
+use common::{box_of, devices, find_document, flat};
 use iogauge_fio::{Reading, read_results};
 use iogauge_model::Load;
-use iogauge_model::load::EngineKind;
+use iogauge_model::load::{ArrivalProcess, Arrivals, EngineKind};
 use iogauge_model::result::{
-    DatabaseTarget, FindDocument, IntervalPoint, RealTarget, RunDocument, StoppedBy, SuiteOutcome,
-    TargetFacts, Workload,
+    DatabaseLoad, DatabaseTarget, FindDocument, IntervalPoint, RealTarget, RunDocument, StepResult,
+    StoppedBy, SuiteOutcome, TargetFacts, Workload,
 };
-use iogauge_report::chart::{Anchor, LIGHT, Mark, Scene, svg, width_of};
+use iogauge_report::chart::{LIGHT, Mark, Scene, svg};
 use iogauge_report::exhibit::{Exhibit, GroupBy, Shown, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, NARROW, PANELS, Panel, WIDE};
@@ -84,6 +84,74 @@ fn database_settings_distinguish_searches() {
     assert!(words.contains(&"synchronous=full") && words.contains(&"synchronous=off"), "{words:?}");
 }
 
+/// Returns the names of searches of a workload in an overlay, one open-loop if it has a rate.
+fn names_of_searches(arrivals: [Option<Arrivals>; 2]) -> Vec<String> {
+    let searches = arrivals.map(|arrivals| {
+        let mut document = find_document(StoppedBy::Limit);
+        document.head.load = Load { arrivals, ..Load::default() }.into();
+        document.head.run_id = format!("run-{arrivals:?}").replace('.', "x");
+        find(document)
+    });
+    let figure = panel("capacity-curve").draw(&searches, WIDE).remove(0);
+    let series = figure.scene.marks.iter().filter_map(|mark| match mark {
+        Mark::Series { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    series.collect()
+}
+
+#[test]
+fn rate_that_a_search_found_is_no_setting_of_it() {
+    let at = |rate_iops, process| Some(Arrivals { rate_iops, process, only: None });
+    let (linear, poisson) = (ArrivalProcess::Linear, ArrivalProcess::Poisson);
+    let names = names_of_searches([at(43_759.0, linear), at(34_908.0, poisson)]);
+    assert_eq!(names, ["rate_process=linear", "rate_process=poisson"]);
+    let names = names_of_searches([None, at(34_908.0, poisson)]);
+    assert_eq!(names, ["closed loop", "open loop"]);
+    let names = names_of_searches([at(43_759.0, linear), at(34_908.0, linear)]);
+    assert!(names.iter().all(|name| name.starts_with("run ")), "{names:?}");
+    // A run is given its rate.
+    let rates = [5000.0, 6000.0].map(|rate| {
+        let step = StepResult { rate_iops: Some(rate), ..common::step("reads", 8) };
+        let step = StepResult { series: vec![interval(1.0), interval(2.0)], ..step };
+        let mut document = common::run_document(vec![step]);
+        document.head.load = Load { arrivals: at(rate, linear), ..Load::default() }.into();
+        run(document)
+    });
+    let figures = panel("over-time").draw(&rates, WIDE);
+    let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
+    assert_eq!(titles, ["/data, db1, rate_iops=5000", "/data, db1, rate_iops=6000"]);
+}
+
+#[test]
+fn database_runs_are_titled_with_each_setting_once() {
+    let with = |mode: &str, processes: u32| {
+        let label = format!("{mode}, 50 per transaction, {processes} processes");
+        let asked =
+            DatabaseLoad { label, mode: mode.to_owned(), processes, ..DatabaseLoad::default() };
+        let step = StepResult {
+            series: vec![interval(1.0), interval(2.0)],
+            ..common::step("database", processes)
+        };
+        let mut document = common::run_document(vec![step]);
+        document.head.target = common::database("sqlite:d");
+        document.head.load = Workload::Database(asked);
+        run(document)
+    };
+    let titles = |runs: &[Exhibit]| {
+        let figures = panel("over-time").draw(runs, WIDE).into_iter();
+        figures.map(|figure| figure.title).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        titles(&[with("write", 4), with("read", 1)]),
+        ["sqlite:d, db1, mode write, 4 processes", "sqlite:d, db1, mode read, 1 process"]
+    );
+    assert_eq!(
+        titles(&[with("write", 4), with("read", 4)]),
+        ["sqlite:d, db1, mode write", "sqlite:d, db1, mode read"]
+    );
+}
+
 #[test]
 fn steps_of_suites_are_labelled_over_time() {
     let words = |steps: usize| {
@@ -148,20 +216,13 @@ fn runs_with_different_engines_are_not_one_series() {
     assert!(figures[0].title.ends_with(", io_uring"), "{}", figures[0].title);
 }
 
-/// Returns the boxes of texts of a picture above a height, with a tolerance because widths are upper estimates.
+/// Returns the boxes of texts of a picture above a height.
 fn boxes(scene: &Scene, above: f64) -> Vec<([f64; 4], &str)> {
     let mut boxes = Vec::new();
     for mark in flat(&scene.marks) {
-        let Mark::Text(text) = mark else { continue };
-        let width = width_of(&text.text, text.size) * 0.85;
-        let left = match text.anchor {
-            Anchor::Start => text.x,
-            Anchor::Middle => text.x - width / 2.0,
-            Anchor::End => text.x - width,
-        };
-        if text.y < above {
-            let top = text.y - text.size * 0.7;
-            boxes.push(([left, top, left + width, text.y], text.text.as_str()));
+        match mark {
+            Mark::Text(text) if text.y < above => boxes.push((box_of(text), text.text.as_str())),
+            _ => {}
         }
     }
     boxes

@@ -343,6 +343,20 @@ fn limit_bound_is_printed_at_full_precision() {
 #[test]
 fn history_list_matches_snapshots() {
     assert_snapshot!("history_80", history_list(&lines(), Page::plain(80)));
+    assert_snapshot!("history_100", history_list(&lines(), Page::plain(100)));
+    assert_snapshot!("history_60", history_list(&lines(), Page::plain(60)));
     assert_snapshot!("history_140", history_list(&lines(), Page::plain(140)));
     assert_snapshot!("history_empty", history_list(&[], Page::plain(80)));
+}
+
+#[test]
+fn history_list_gives_results_the_space_that_is_there() {
+    for width in 60..160 {
+        let text = history_list(&lines(), Page::plain(width));
+        let (_, result) = text.split_once("81,204 IOPS").unwrap_or_else(|| panic!("{text}"));
+        let result = result.lines().next().unwrap_or_default();
+        // A block of its own has space for more than the rate.
+        let is_apart = text.matches("20261121-081200-a01z").count() > 1;
+        assert!(!is_apart || result.contains("(± 0.7 %)"), "{width}: {text}");
+    }
 }

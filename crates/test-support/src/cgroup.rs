@@ -2,6 +2,7 @@
 
 use crate::eventually;
 use crate::program::{Done, Sandbox};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,10 +60,7 @@ impl Group {
     }
 
     fn below(root: &Path, values: &[(&str, &str)]) -> Result<Self, String> {
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let path = root.join(format!("iogauge-caveat-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let group = Self(path);
+        let group = Self(create(root)?);
         for (name, value) in values {
             let file = group.0.join(name);
             std::fs::write(&file, value).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -92,13 +90,31 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The kernel may take a moment to notice that the last process has ended.
-        for _ in 0..50 {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        remove(&self.0);
+    }
+}
+
+/// Creates a group with a new name.
+pub(crate) fn create(root: &Path) -> Result<PathBuf, String> {
+    loop {
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = root.join(format!("iogauge-test-{}-{number}", std::process::id()));
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            // It is left from an earlier process with the same number, whose children outlived it.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(format!("{}: {error}", path.display())),
         }
+    }
+}
+
+/// Removes a group without processes. The kernel may take a moment to notice that the last one has ended.
+pub(crate) fn remove(group: &Path) {
+    for _ in 0..50 {
+        if std::fs::remove_dir(group).is_ok() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A device of known speed: a loop device on which the kernel limits the I/Os per second of a group of
 //! processes (cgroup v1, `blkio.throttle.*_iops_device`).
 
+use crate::cgroup;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -34,8 +35,7 @@ impl Throttle {
             controllers.split(',').any(|c| c == "blkio").then(|| path.trim_start_matches('/'))
         });
         let home = Path::new(ROOT).join(own.ok_or("this process is in no blkio group")?);
-        let group = Path::new(ROOT).join(format!("iogauge-test-{}", std::process::id()));
-        std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
+        let group = cgroup::create(Path::new(ROOT))?;
         let throttle = Self { group, home, _turn: turn };
         let name = device.file_name().and_then(|n| n.to_str()).ok_or("a device has a name")?;
         let number = read(&Path::new("/sys/class/block").join(name).join("dev"))?;
@@ -51,7 +51,7 @@ impl Throttle {
 impl Drop for Throttle {
     fn drop(&mut self) {
         let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
-        let _ = std::fs::remove_dir(&self.group);
+        cgroup::remove(&self.group);
     }
 }
 

@@ -1,11 +1,13 @@
 //! The options of a load on the command line: the rows of their table as arguments.
 
+use crate::job_source::Here;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
+use iogauge_fio::job::Source;
 use iogauge_model::load::options::{self, LoadOption, OnLine, ROWS, Typed, Wrong};
-use iogauge_model::load::{EngineKind, Pattern, VerifyAlgorithm};
 use std::ffi::OsStr;
 use std::ops::Deref;
+use std::path::Path;
 
 /// The load as typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +66,7 @@ fn argument(row: &'static LoadOption) -> Arg {
         .visible_aliases(row.aliases.iter().map(|alias| dashes(alias)))
         .value_name(row.value)
         .help(help)
-        .help_heading(if row.on_line == OnLine::OfRun { "Logs (only iogauge run)" } else { "Load" })
+        .help_heading(if row.on_line == OnLine::OfRun { "Only iogauge run" } else { "Load" })
         .hide(!matches!(row.on_line, OnLine::Shown | OnLine::OfRun))
         .conflicts_with_all(row.conflicts)
         .allow_negative_numbers(row.name == "nice")
@@ -91,32 +93,25 @@ impl TypedValueParser for ValueOf {
         value: &OsStr,
     ) -> Result<String, Error> {
         let Self(row) = *self;
-        let parser =
-            move |text: &str| Typed::iogauge().set(row, Some(text), None).map(|()| text.to_owned());
+        let parser = move |text: &str| {
+            let text = with_files(row, text)?;
+            Typed::iogauge().set(row, Some(&text), None).map(|()| text)
+        };
         parser.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = words(self.0);
+        let words = (self.0.words)();
         (!words.is_empty()).then(|| {
             Box::new(words.into_iter().map(PossibleValue::new)) as Box<dyn Iterator<Item = _>>
         })
     }
 }
 
-/// The words that an option accepts; empty for numbers and texts.
-fn words(row: &LoadOption) -> Vec<&'static str> {
-    match row.name {
-        "rw" => Pattern::ALL.iter().map(|(_, word)| *word).collect(),
-        "ioengine" => EngineKind::FIO_NAMES.iter().map(|(word, _)| *word).collect(),
-        "verify" => VerifyAlgorithm::ALL.iter().map(|row| row.name).collect(),
-        "sync" => vec!["none", "sync", "dsync"],
-        "fadvise_hint" => vec!["0", "1", "random", "sequential"],
-        "rate_process" => vec!["linear", "poisson"],
-        "random_distribution" => vec!["random", "zipf", "pareto", "normal", "zoned"],
-        _ if row.is_flag => vec!["0", "1"],
-        _ => Vec::new(),
-    }
+/// Returns the value of an option, in which a pattern has the bytes of the files that it names.
+fn with_files(row: &LoadOption, text: &str) -> Result<String, Wrong> {
+    let read = |path: &Path, most| Here.read_bytes(path, most);
+    row.with_files(text.to_owned(), &read).map_err(|error| Wrong::value(error.to_string()))
 }
 
 impl LoadArgs {
@@ -126,7 +121,13 @@ impl LoadArgs {
     /// What is wrong with the first option that is.
     pub fn with_job(&self, text: &str) -> Result<Self, String> {
         let words: Result<Vec<_>, String> = text.split_whitespace().map(word).collect();
-        let typed = self.0.with(words?.into_iter()).map_err(|error| error.to_string())?;
+        let with_files = |(row, text): (&'static LoadOption, Option<&str>)| {
+            let text = text.map(|text| with_files(row, text)).transpose();
+            text.map(|text| (row, text)).map_err(|error| format!("--{}: {error}", row.name))
+        };
+        let words = words?.into_iter().map(with_files).collect::<Result<Vec<_>, String>>()?;
+        let words = words.iter().map(|(row, text)| (*row, text.as_deref()));
+        let typed = self.0.with(words).map_err(|error| error.to_string())?;
         Ok(Self(typed))
     }
 }

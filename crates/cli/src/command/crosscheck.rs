@@ -30,7 +30,7 @@ pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
     }
     let typed = std::slice::from_ref(&args.load);
     invocation::refuse_search(typed)?;
-    invocation::refuse_logs(typed)?;
+    invocation::refuse_of_run(typed)?;
     let mut opened = invocation::open(&args.target, typed, Some(&args.via))?;
     opened.rig.set_command(Command::Crosscheck);
     let Some(fio) = opened.rig.via().cloned() else {

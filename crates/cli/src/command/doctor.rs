@@ -2,6 +2,7 @@
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
+use crate::job_source;
 use crate::screen;
 use iogauge_lab::session::doctor::examine;
 use iogauge_report::terminal;
@@ -10,8 +11,9 @@ use iogauge_report::terminal;
 /// is [`Exit::Refused`].
 ///
 /// # Errors
-/// A target that is malformed or does not exist.
+/// A target that is malformed or does not exist, or a job file.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    job_source::refuse(&args.target)?;
     let document = examine(&args.target)?;
     if args.json {
         screen::data(&screen::json(&document)?)?;

@@ -30,7 +30,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     }
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);
-    invocation::refuse_logs(typed)?;
+    invocation::refuse_of_run(typed)?;
     let mut opened = invocation::open(target, typed, args.via.as_ref())?;
     opened.rig.sample_every(args.sampling.every);
     opened.rig.set_command(Command::Find);

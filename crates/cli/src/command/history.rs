@@ -8,10 +8,12 @@ use anyhow::Context;
 use iogauge_fio::json_out::{self, Detail};
 use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, HistoryPath, RunRef, RunRow, Running, StoredRun,
+    StoredStep,
 };
 use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, FindDocument, HISTORY_FORMAT, HistoryDocument, HistoryRun,
-    ProfileDocument, RunDocument, SuiteDocument,
+    ProfileDocument, RunDocument, SuiteDocument, UNFINISHED_FORMAT, UnfinishedDocument,
+    UnfinishedStep,
 };
 use iogauge_report::csv;
 use iogauge_report::exhibit::{Exhibit, ExhibitError};
@@ -32,13 +34,17 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
     let mut history = open(&args.history)?;
     match &args.action {
         HistoryAction::List { limit, state, target, json } => {
+            let limit = *limit as usize;
             let filter = Filter {
-                limit: Some(*limit as usize),
+                // One more shows whether there are others.
+                limit: Some(limit + 1),
                 state: *state,
                 target_contains: target.clone(),
                 ..Filter::default()
             };
-            let (rows, left_out) = history.list_undamaged(&filter)?;
+            let (mut rows, left_out) = history.list_undamaged(&filter)?;
+            let has_more = rows.len() > limit;
+            rows.truncate(limit);
             let runs: Vec<HistoryRun> = rows.iter().map(listed).collect();
             if *json {
                 let document = HistoryDocument { format: HISTORY_FORMAT.to_owned(), runs };
@@ -49,6 +55,9 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 let has_width = std::io::stdout().is_terminal() || screen::columns().is_some();
                 let width = if has_width { page.width } else { u16::MAX };
                 screen::print(&terminal::history_list(&runs, Page { width, ..page }))?;
+                if has_more {
+                    screen::tell("older runs are not listed; --limit sets how many are");
+                }
             }
             return Ok(tell_left_out(&history, "list", &left_out));
         }
@@ -316,7 +325,19 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
 /// Prints what is kept of a run that failed or was never closed.
 fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()> {
     if format == ShowFormat::Json {
-        return screen::data(&screen::json(stored)?);
+        let step = |step: &StoredStep| UnfinishedStep {
+            index: step.index,
+            label: step.label.clone(),
+            recorded: step.recorded.to_string(),
+            result: step.result.clone(),
+        };
+        let document = UnfinishedDocument {
+            format: UNFINISHED_FORMAT.to_owned(),
+            run: listed(&stored.row),
+            head: stored.head.clone(),
+            steps: stored.steps.iter().map(step).collect(),
+        };
+        return screen::data(&screen::json(&document)?);
     }
     let row = &stored.row;
     if matches!(format, ShowFormat::FioJson | ShowFormat::FioJsonPlus) {

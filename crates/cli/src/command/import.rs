@@ -46,12 +46,14 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
         if args.quiet {
             continue;
         }
+        let count = match results {
+            1 => "1 result".to_owned(),
+            results => format!("{results} results"),
+        };
         screen::say(&match run {
             Imported::New(id) => match interim_reports {
-                0 => format!("{id} {shown}: {results} results"),
-                left_out => {
-                    format!("{id} {shown}: {results} results; interim reports left out: {left_out}")
-                }
+                0 => format!("{id} {shown}: {count}"),
+                left_out => format!("{id} {shown}: {count}; interim reports left out: {left_out}"),
             },
             Imported::Known(id) => format!("{id} {shown}: in the history already"),
         })?;

@@ -13,7 +13,7 @@ use iogauge_lab::session::{self, via};
 use iogauge_lab::{Interrupt, Region, Rig};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::Fact;
-use iogauge_model::load::Load;
+use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::result::{Head, Workload};
 use iogauge_model::units::{Bandwidth, Bytes, size_word};
 use iogauge_report::terminal::Page;
@@ -79,10 +79,12 @@ pub fn open(
                     hint: leave out --verify";
         return Err(Usage(text.to_owned()).into());
     }
-    if via.is_some() && typed.iter().any(|load| load.of_run().is_some()) {
-        let text = "--via fio: fio writes the logs of a job file only; hint: save the output of \
-                    --print-fio as FILE.fio, and use iogauge run FILE.fio --via fio";
-        return Err(Usage(text.to_owned()).into());
+    if let Some(option) = typed.iter().find_map(|load| load.of_run()).filter(|_| via.is_some()) {
+        let text = format!(
+            "--via fio: fio gets --{option} from a job file only; hint: save the output of --print-fio \
+             as FILE.fio, and use iogauge run FILE.fio --via fio"
+        );
+        return Err(Usage(text).into());
     }
     let fio = via.map(ViaArg::find).transpose()?;
     let mut rig = Rig::open(&target.target, intent(target, typed))?;
@@ -141,9 +143,9 @@ pub fn refuse_search(typed: &[LoadArgs]) -> Result<(), Usage> {
 ///
 /// # Errors
 /// A workload with such an option.
-pub fn refuse_logs(typed: &[LoadArgs]) -> Result<(), Usage> {
+pub fn refuse_of_run(typed: &[LoadArgs]) -> Result<(), Usage> {
     let Some(option) = typed.iter().find_map(|load| load.of_run()) else { return Ok(()) };
-    Err(Usage(format!("--{option}: only iogauge run writes logs; hint: use iogauge run TARGET")))
+    Err(Usage(format!("--{option}: only iogauge run can do this; hint: use iogauge run TARGET")))
 }
 
 impl Invocation {
@@ -270,8 +272,10 @@ fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Inten
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
         size_bytes: typed.iter().filter_map(|load| load.target_bytes()).max(),
+        offset_bytes: typed.iter().map(|load| load.offset_bytes(0, 0)).min().unwrap_or(0),
         direct: typed.iter().all(|load| load.plain.direct),
         create: true,
+        issues_io: typed.iter().any(|load| load.plain.engine != EngineKind::Null),
     }
 }
 

@@ -51,18 +51,32 @@ fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::i
     Ok(())
 }
 
-/// Prints completions for a shell. Those for bash and fish also complete the ids of runs.
+/// Prints completions for a shell. Those for bash, zsh and fish also complete the ids of runs.
 ///
 /// # Errors
 /// stdout cannot be written.
 pub fn completions(shell: Shell) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iogauge", &mut text);
-    text.extend_from_slice(match shell {
-        Shell::Bash => include_bytes!("completions/runs.bash"),
-        Shell::Fish => include_bytes!("completions/runs.fish"),
-        _ => b"",
-    });
-    crate::screen::data(&String::from_utf8_lossy(&text))?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    match shell {
+        Shell::Bash => text.push_str(include_str!("completions/runs.bash")),
+        Shell::Fish => text.push_str(include_str!("completions/runs.fish")),
+        Shell::Zsh => text = with_runs_for_zsh(&text),
+        _ => {}
+    }
+    crate::screen::data(&text)?;
     Ok(Exit::Done)
+}
+
+/// Adds a function for the ids of runs, and uses it for each argument with runs.
+fn with_runs_for_zsh(text: &str) -> String {
+    // The last statement starts the completion, and needs all functions.
+    let (functions, start) = text.split_at(text.rfind("if [ ").unwrap_or(text.len()));
+    let line = |line: &str| match line.starts_with("'*::runs -- ") {
+        true => line.replace(":_default'", ":_iogauge_runs'"),
+        false => line.to_owned(),
+    };
+    let functions = functions.split('\n').map(line).collect::<Vec<_>>().join("\n");
+    format!("{functions}{}{start}", include_str!("completions/runs.zsh"))
 }

@@ -25,8 +25,7 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         destroy_data: args.target.destroy_data,
         overwrite: args.target.overwrite,
         size_bytes: args.size,
-        direct: true,
-        create: true,
+        ..Intent::default()
     };
     job_source::refuse(&args.target.target)?;
     let mut rig = Rig::open(&args.target.target, intent)?;

@@ -25,6 +25,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         let text = "a report needs an output; hint: use --html FILE, --svg DIR or --png DIR";
         return Err(Usage(text.to_owned()).into());
     }
+    if args.html.as_deref() == Some(Path::new("-")) {
+        let text = "--html -: a report is written to a file; hint: use --html report.html";
+        return Err(Usage(text.to_owned()).into());
+    }
     let history = history::open_existing(&args.history)?;
     let Drawn { exhibits, started, left_out } = drawn(&history, &chosen(&history, args)?)?;
     let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));

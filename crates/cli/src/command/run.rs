@@ -43,6 +43,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     if args.runtime == Some(0) {
         return Err(Usage("--runtime=0 measures nothing; hint: use 10s".to_owned()).into());
     }
+    check_steady_state(args, &typed)?;
     let (target, output) = (&args.target, &args.output);
     if args.print_fio {
         let opened = invocation::open(target, &typed, None)?;
@@ -60,6 +61,27 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         &step.label,
         &[Wanted { step: &step, regions: &[], sums_up: false }],
     )
+}
+
+/// Refuses jobs that look for different steady states, and a run that may never end.
+fn check_steady_state(args: &RunArgs, typed: &[LoadArgs]) -> Result<(), Usage> {
+    let mut sought = typed.iter().map(|load| &load.steady_state);
+    let Some(first) = sought.next() else { return Ok(()) };
+    if sought.any(|other| other != first) {
+        let text = "--steadystate: the jobs run together and end together; hint: use the same steadystate options \
+                    for all of them";
+        return Err(Usage(text.to_owned()));
+    }
+    if first.window_ns == 0 {
+        return Ok(());
+    }
+    let ends = |load: &LoadArgs| load.number_ios.is_some() || load.io_size.is_some();
+    if args.runtime.is_none() && !typed.iter().all(ends) {
+        let text = "--steadystate_duration: the run also needs an end if the steady state is not attained; \
+                    hint: use --runtime=10m, too";
+        return Err(Usage(text.to_owned()));
+    }
+    Ok(())
 }
 
 /// Prints a step as a fio job file. What a job file cannot express is reported on stderr.

@@ -48,7 +48,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     caveats.extend(invocation.rig.caveats(facts));
     let arrivals = answer.rate_iops.zip(plan.open_loop);
     let load = Load {
-        arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
+        arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process, only: None }),
         ..load
     };
     searched.outcome.search.trace = trace;

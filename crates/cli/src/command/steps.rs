@@ -8,14 +8,13 @@ use crate::exit::Exit;
 use crate::screen;
 use iogauge_fio::json_out;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::session::logs::RunLogs;
+use iogauge_lab::session::files::{MadeFiles, RunFiles};
 use iogauge_lab::session::trace::Beside;
 use iogauge_lab::session::{self, verify};
 use iogauge_lab::{Region, caveats};
 use iogauge_model::Step;
 use iogauge_model::result::{RUN_FORMAT, RunDocument, Workload};
 use iogauge_report::terminal;
-use std::path::PathBuf;
 
 /// Number of logs that are named.
 const MOST_NAMED: usize = 8;
@@ -62,30 +61,33 @@ fn measure(
     wanted: &[Wanted<'_>],
     limits: &KeptLimits,
 ) -> anyhow::Result<(RunDocument, Exit)> {
-    for Wanted { step, regions, .. } in wanted {
-        verify::check_together(&invocation.rig, step, regions)?;
+    let mut files = RunFiles::check(wanted.iter().map(|wanted| wanted.step))?;
+    for (index, Wanted { step, regions, .. }) in wanted.iter().enumerate() {
+        verify::check_together(&invocation.rig, step, regions, files.states(index))?;
     }
-    let logs = RunLogs::check(wanted.iter().map(|wanted| wanted.step))?;
     invocation.begin(summary)?;
-    let measured = measure_all(invocation, summary, wanted, &logs, limits);
+    let measured = measure_all(invocation, summary, wanted, &mut files, limits);
     // Also if a step failed: what its workers did until then is kept.
     let complete = measured.as_ref().is_ok_and(|(document, _)| !document.interrupted);
-    let (made, wrong) = logs.commit(complete);
+    let made = files.commit(complete);
     if !invocation.record.output.quiet {
-        tell_logs(&made);
+        tell(&made);
     }
-    wrong.iter().for_each(|line| screen::warning(line));
+    made.wrong.iter().for_each(|line| screen::warning(line));
     let (document, exit) = measured?;
-    let exit = if exit == Exit::Done && !wrong.is_empty() { Exit::Fault } else { exit };
+    let exit = if exit == Exit::Done && !made.wrong.is_empty() { Exit::Fault } else { exit };
     Ok((document, exit))
 }
 
-/// Lists the logs that were written. Of many, it counts the rest.
-fn tell_logs(made: &[PathBuf]) {
-    for log in made.iter().take(MOST_NAMED) {
+/// Lists the files that were written. Of many logs, it counts the rest.
+fn tell(made: &MadeFiles) {
+    for state in &made.states {
+        screen::tell(&format!("verify state {}", state.display()));
+    }
+    for log in made.logs.iter().take(MOST_NAMED) {
         screen::tell(&format!("log {}", log.display()));
     }
-    if let Some(more) = made.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+    if let Some(more) = made.logs.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
         screen::tell(&format!("{more} more logs"));
     }
 }
@@ -94,7 +96,7 @@ fn measure_all(
     invocation: &mut Invocation,
     summary: &str,
     wanted: &[Wanted<'_>],
-    logs: &RunLogs,
+    files: &mut RunFiles,
     limits: &KeptLimits,
 ) -> anyhow::Result<(RunDocument, Exit)> {
     let mut found = std::mem::take(&mut invocation.caveats);
@@ -105,7 +107,8 @@ fn measure_all(
         let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
         let mut watch = Watch { observer: &mut observer, interrupt };
         let mut measured =
-            session::run_logged(rig, step, regions, logs.of_step(index), &mut watch)?;
+            session::run_with_files(rig, step, regions, files.of_step(index), &mut watch)?;
+        files.saved(std::mem::take(&mut measured.saved_states));
         found.extend(session::step_caveats(rig, step, regions, &measured));
         if let Some(tracing) = tracing {
             found.extend(rig.caveats(tracing.of_step(&mut measured.result)));

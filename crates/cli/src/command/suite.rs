@@ -12,6 +12,7 @@ use crate::exit::{Exit, Refused, Usage};
 use crate::job_source;
 use crate::screen;
 use iogauge_lab::measure::Watch;
+use iogauge_lab::session::verify_states::StepStates;
 use iogauge_lab::session::{self, verify};
 use iogauge_lab::suite::{
     self, DRAWN, Needs, Ran, SUITES, Site, Suite, SuiteInfo, SuiteStep, Work,
@@ -186,7 +187,7 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
         overwrite: target.overwrite,
         size_bytes,
         direct: needs.direct,
-        create: true,
+        ..Intent::default()
     };
     let fio = common.via.as_ref().map(ViaArg::find).transpose()?;
     job_source::refuse(&target.target)?;
@@ -321,7 +322,12 @@ impl ActiveSuite<'_> {
     ) -> anyhow::Result<SuiteDocument> {
         for step in &self.plan {
             if let Work::Step(asked) = &step.work {
-                verify::check_together(&invocation.rig, asked, &step.regions)?;
+                verify::check_together(
+                    &invocation.rig,
+                    asked,
+                    &step.regions,
+                    &StepStates::default(),
+                )?;
             }
         }
         invocation.begin(&self.asked.name)?;

@@ -24,7 +24,10 @@ pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
         let system = args.system.clone().unwrap_or_else(|| system(path));
         rows.extend(file.results.iter().flat_map(|result| Row::of_fio(result, &system)));
     }
-    print(&rows, args.format, args.extra, args.system.as_deref())?;
+    // Nothing was read: no table without rows.
+    if exit == Exit::Done || !rows.is_empty() {
+        print(&rows, args.format, args.extra, args.system.as_deref())?;
+    }
     Ok(exit)
 }
 

@@ -52,12 +52,12 @@ impl Progress {
 
     /// Shows a status.
     pub fn show(&mut self, status: &Status<'_>) {
-        let line = line(status, self.vocabulary);
         let suite = self.after.zip(status.left_ns).map(|(after, left_ns)| {
             let left = after + Duration::from_nanos(left_ns);
             format!("  (suite: {} left)", duration(left.as_secs_f64().ceil()))
         });
-        self.show_line(&format!("{}{line}{}", self.step, suite.unwrap_or_default()));
+        let line = line(status, self.vocabulary, &suite.unwrap_or_default());
+        self.show_line(&format!("{}{line}", self.step));
     }
 
     /// Shows the progress of recording the system.
@@ -125,11 +125,12 @@ impl Progress {
     }
 }
 
-/// Formats a status as one line.
-fn line(status: &Status<'_>, words: Vocabulary) -> String {
+/// Formats a status as one line. A narrow terminal cuts off its end, so what is less important stands last. `suite` is
+/// the time left of the whole suite.
+fn line(status: &Status<'_>, words: Vocabulary, suite: &str) -> String {
     let done = status.percent_done().map_or_else(String::new, |done| format!("  {done:.0} %"));
     let left = status.left_ns.map_or_else(String::new, |ns| {
-        format!("{done}  {} left", duration((ns as f64 / 1e9).ceil()))
+        format!("{done}  {} left{suite}", duration((ns as f64 / 1e9).ceil()))
     });
     if let Phase::Prefill { done_bytes, total_bytes }
     | Phase::Checking { done_bytes, total_bytes } = status.phase
@@ -143,9 +144,13 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
             Bandwidth(status.bytes_per_sec),
         );
     }
+    if status.phase == Phase::Ramp && status.iops == 0.0 {
+        // fio, for one, tells nothing before its ramp is over.
+        return format!("{}{left}", status.phase.word());
+    }
     let judged = status.limits.iter().map(|(limit, ns)| {
         let value = if ns.is_finite() { Latency(*ns).to_string() } else { "?".to_owned() };
-        format!("{} {value:>8} (limit {})", words.statistic(limit), Bound(limit.bound_ns))
+        format!("{} {value:>8} (≤ {})", words.statistic(limit), Bound(limit.bound_ns))
     });
     let latency = match status.limits {
         [] => format!("mean {:>8}", Latency(status.latency_mean_ns).to_string()),
@@ -162,7 +167,7 @@ fn line(status: &Status<'_>, words: Vocabulary) -> String {
         Vocabulary::Database => format!("{:<13}", words.amount(status.queue_depth)),
     };
     format!(
-        "{:<10}  {load}  {:>9} {}  {latency}{left}{sides}",
+        "{:<10}  {load}  {:>9} {}{left}  {latency}{sides}",
         status.phase.word(),
         Count(status.iops.round()).to_string(),
         words.iops(),
@@ -219,10 +224,17 @@ mod tests {
             left_ns: Some(13_400_000_000),
             total_ns: Some(20_000_000_000),
         };
-        insta::assert_snapshot!(line(&status, Vocabulary::Device), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms (limit 10 ms)  33 %  14 s left  (1,401 read, 600 write)");
+        insta::assert_snapshot!(line(&status, Vocabulary::Device, ""), @"narrowing   QD 20         2,001 IOPS  33 %  14 s left  mean  9.87 ms (≤ 10 ms)  (1,401 read, 600 write)");
+        let common =
+            Status { limits: &[(Limit::default(), 4.5e6)], by_direction: [1.0, 0.0], ..status };
+        assert!(line(&common, Vocabulary::Device, "").chars().count() <= 78);
+        let of_suite = line(&status, Vocabulary::Device, "  (suite: 2 min left)");
+        assert!(of_suite.contains("14 s left  (suite: 2 min left)  mean"), "{of_suite}");
+        let unknown = Status { phase: Phase::Ramp, iops: 0.0, ..status };
+        insta::assert_snapshot!(line(&unknown, Vocabulary::Device, ""), @"ramp  33 %  14 s left");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
-        insta::assert_snapshot!(line(&Status { phase, total_ns: None, ..status }, Vocabulary::Device), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
+        insta::assert_snapshot!(line(&Status { phase, total_ns: None, ..status }, Vocabulary::Device, ""), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
         let phase = Phase::Checking { done_bytes: 1 << 28, total_bytes: 1 << 30 };
-        insta::assert_snapshot!(line(&Status { phase, total_ns: None, ..status }, Vocabulary::Device), @"checking  256 MiB of 1 GiB (25 %)  8.20 MB/s  14 s left");
+        insta::assert_snapshot!(line(&Status { phase, total_ns: None, ..status }, Vocabulary::Device, ""), @"checking  256 MiB of 1 GiB (25 %)  8.20 MB/s  14 s left");
     }
 }

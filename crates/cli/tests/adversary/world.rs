@@ -150,6 +150,10 @@ impl Source for Disk<'_> {
         fs::read_to_string(path)
     }
 
+    fn read_bytes(&self, path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+        fs::read(path).map(|bytes| bytes.into_iter().take(most).collect())
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }

@@ -128,4 +128,14 @@ fn search_cut_short() {
     let target = "sim:channels=8,service=100us";
     let (with, without) = (find(target, &["--max-depth=4"]), find(target, &[]));
     assert_provoked(&place, "search-cut-short", "doubt", &with, &without);
+
+    // The caveat counts windows that broke the limit and were left out of the curve.
+    let noisy = "sim:channels=8,service=100us,dist=exp,noise=60%:500ms,seed=7";
+    let line = find(noisy, &["--limit=p99<=3ms", "--budget=3s"]);
+    let told = of_code(&place.run(&line).ends(0), "search-cut-short");
+    let message = told[0]["message"].as_str().unwrap();
+    assert!(
+        message.ends_with("a window with more load broke a limit and was taken for noise"),
+        "{message}"
+    );
 }

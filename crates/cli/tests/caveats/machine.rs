@@ -21,7 +21,7 @@ fn slow_logs() {
     let more =
         ["--write_bw_log=p", "--write_iops_log=p", "--write_hist_log=p", "--log_hist_msec=100"];
     let options = [&["--ioengine=null", "--size=1g", "--iodepth=64", log][..], &more].concat();
-    let done = place.run(&short(".", &options));
+    let done = place.run(&short(".", &options)).ends(0);
     let found = of_code(&done, "slow-logs");
     assert_eq!(found.len(), 1, "{}", done.stderr);
     assert!(found[0]["remedy"].as_str().unwrap().contains("log_avg_msec"), "{}", found[0]);

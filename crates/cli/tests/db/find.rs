@@ -84,7 +84,7 @@ fn read_search_varies_the_number_of_processes() {
 #[test]
 fn write_search_is_bounded_by_the_number_of_globals() {
     let db = Db::new(2, 2000);
-    let more = ["--limit=commit:mean<=10s", "--transaction-length=1", "--hang=20ms"];
+    let more = ["--limit=commit:mean<=10s", "--transaction-length=1", "--hang=100ms"];
     let document = found(&db, "write", &more);
     let read = typed(&document);
     assert_sound(&read);

@@ -92,6 +92,32 @@ fn invalid_db_command_lines_are_rejected() {
 }
 
 #[test]
+fn setup_refuses_file_systems_of_the_kernel() {
+    let place = Place::new();
+    for (directory, name) in [("/proc", "proc"), ("/sys/x", "sysfs"), ("/proc/x/y", "proc")] {
+        let told = format!("refused, {name} is a file system of the kernel");
+        let done = line(&place, &format!("db setup sqlite:{directory} --size 10m"));
+        assert_one_line(done, 3, &[&told, "hint: use another directory"]);
+    }
+}
+
+/// More than one missing directory is a typing error, or something that is not mounted.
+#[test]
+fn setup_makes_only_the_last_directory() {
+    let place = Place::new();
+    let done = line(&place, "db setup sqlite:some/nodir/sub --size 1m");
+    assert_one_line(done, 2, &["some/nodir: there is no such directory; hint: run mkdir -p "]);
+    // The lack of room would be that of another disk.
+    let done = line(&place, "db setup sqlite:some/nodir/sub --size 100t");
+    assert_one_line(done, 2, &["some/nodir: there is no such directory"]);
+    assert_eq!(place.names(), [""; 0]);
+    std::fs::create_dir_all(place.work().join("some/nodir")).unwrap();
+    line(&place, "db setup sqlite:some/nodir/sub --size 1m --quiet").ends(0);
+    line(&place, "db purge sqlite:some/nodir/sub --yes").ends(0);
+    assert_eq!(names(&place.work().join("some/nodir")), [""; 0]);
+}
+
+#[test]
 fn negative_numbers_are_rejected_with_a_hint() {
     let place = Place::new();
     for words in ["run sqlite:d --mode read --processes -5", "add-globals sqlite:d --globals -5"] {
@@ -147,17 +173,16 @@ fn passwords_in_database_urls_are_never_printed() {
 fn missing_database_is_reported_by_every_command() {
     let place = Place::new();
     let told = "d/RAN: there is no database; hint: run iogauge db setup sqlite:d --size ";
-    for action in
-        ["sizes", "count-subscripts", "run", "find", "beside", "verify", "purge", "add-globals"]
-    {
+    for action in ["sizes", "count-subscripts", "run", "find", "beside", "verify", "add-globals"] {
         let more: &[&str] = match action {
             "run" | "find" | "beside" => &["--mode=read"],
-            "purge" => &["--yes"],
             "add-globals" => &["--globals=1"],
             _ => &[],
         };
         assert_one_line(place.run(&[&["db", action, URL], more].concat()), 2, &[told]);
     }
+    let told = "sqlite:d RAN: there is no database to remove; hint: check the URL and --name";
+    assert_one_line(place.run(&["db", "purge", URL, "--yes"]), 2, &[told]);
     assert_eq!(place.names(), [""; 0]);
 }
 
@@ -196,10 +221,6 @@ fn url(mount: &Mount) -> String {
     format!("sqlite:{}", mount.point.join("d").display())
 }
 
-fn tmpfs(size_bytes: u64) -> Result<Mount, String> {
-    Mount::new(&["-t", "tmpfs", "-o", &format!("size={size_bytes}"), "iogauge-test"])
-}
-
 fn remount_read_only(point: &Path) {
     iogauge_test_support::run("mount", &["-o", "remount,ro", point.to_str().unwrap()]).unwrap();
 }
@@ -216,7 +237,7 @@ fn make_anyway(url: &str, size_bytes: u64, subscripts: u64) {
 
 #[test]
 fn setup_that_would_use_reserved_space_is_refused() {
-    let disk = or_skip!("setup_that_would_use_reserved_space_is_refused", tmpfs(64 * MIB));
+    let disk = or_skip!("setup_that_would_use_reserved_space_is_refused", Mount::tmpfs(64 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let told = ["1 MiB more would leave less than 1 GiB of the disk free", "another disk"];
@@ -230,7 +251,7 @@ fn setup_that_would_use_reserved_space_is_refused() {
     assert_eq!(db("sizes", &[]).ends(0).stdout, "1,100\n");
     drop(disk);
     // If less would fit, the error message says how much, and that much fits.
-    let disk = or_skip!("setup_that_would_use_reserved_space_is_refused", tmpfs(1032 * MIB));
+    let disk = or_skip!("setup_that_would_use_reserved_space_is_refused", Mount::tmpfs(1032 * MIB));
     let url = self::url(&disk);
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let told = ["16 MiB more", "hint: use --size 8m or less, or another disk"];
@@ -364,7 +385,7 @@ fn write_run_stops_before_using_reserved_space() {
 
 #[test]
 fn disk_without_spare_space_allows_only_reads() {
-    let disk = or_skip!("disk_without_spare_space_allows_only_reads", tmpfs(64 * MIB));
+    let disk = or_skip!("disk_without_spare_space_allows_only_reads", Mount::tmpfs(64 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     make_anyway(&url, MIB, 2000);
@@ -376,7 +397,7 @@ fn disk_without_spare_space_allows_only_reads() {
 
 #[test]
 fn read_only_directory_is_reported() {
-    let disk = or_skip!("read_only_directory_is_reported", tmpfs(2048 * MIB));
+    let disk = or_skip!("read_only_directory_is_reported", Mount::tmpfs(2048 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     db("setup", &["--size=1m", "--quiet"]).ends(0);

@@ -56,6 +56,10 @@ fn sequential_runs_after_random_offsets_match_fio() {
     let runs = |seen: &Seen| seen.visits().iter().filter(|count| **count % 4 != 0).count();
     pair.same("I/Os at one place", runs);
     assert_eq!(runs(&pair.iogauge.seen), 0);
+    // With a random map, no place is drawn again before all were.
+    let pair = stage.both("identical-map.fio");
+    pair.same_amounts();
+    pair.same("places", |seen| seen.visits().iter().filter(|count| **count > 0).count());
 }
 
 #[test]

@@ -41,3 +41,17 @@ fn rate_option_limits_iops_like_fio() {
         assert!((1.9..2.5).contains(&time), "{tool}: {time} s");
     }
 }
+
+/// The writes have a rate, and the reads none.
+#[test]
+fn rate_of_one_direction_leaves_the_rest_to_the_other_like_fio() {
+    let name = "rate_of_one_direction_leaves_the_rest_to_the_other_like_fio";
+    let Some(stage) = Stage::new(name) else { return };
+    let pair = stage.both("rate-writes.fio");
+    for (run, tool) in [(&pair.fio, "fio"), (&pair.iogauge, "iogauge")] {
+        let per_second = |op| (run.seen.count(op) - 1) as f64 / seconds(&run.seen);
+        let (reads, writes) = (per_second(Op::Read), per_second(Op::Write));
+        assert!((243.0..269.0).contains(&writes), "{tool}: {writes} writes per second");
+        assert!(reads > 4.0 * writes, "{tool}: {reads} reads per second");
+    }
+}

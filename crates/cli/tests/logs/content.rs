@@ -140,3 +140,17 @@ fn dependent_ios_have_a_line_each() {
     assert_eq!(result["write"]["ios"], writes);
     assert_eq!(result["read"]["ios"], entries.len() - writes);
 }
+
+/// Workers complete I/Os between the end of the last window and the request to stop.
+#[test]
+fn logs_have_the_ios_that_count_and_no_others() {
+    let place = Place::new();
+    let job = "[a]\nioengine=null\nsize=1g\nrw=randread\nrate_iops=200000\ntime_based\nruntime=500ms\nwrite_lat_log=p\n";
+    std::fs::write(place.work().join("a.fio"), job).unwrap();
+    for _ in 0..3 {
+        let done = place.run(&["run", "a.fio", "-q", "--json"]).ends(0);
+        let lines =
+            std::fs::read_to_string(place.work().join("p_lat.1.log")).unwrap().lines().count();
+        assert_eq!(done.json()["steps"][0]["read"]["ios"], lines);
+    }
+}

@@ -163,7 +163,7 @@ fn only_run_writes_logs() {
     )
     .unwrap();
     let told = place.run(&["suite", "./own.toml", EIGHT, "-q"]).ends(2).stderr;
-    assert!(told.contains("a suite writes no logs\nhint: "), "{told}");
+    assert!(told.contains("only iogauge run can do this\nhint: "), "{told}");
     assert_eq!(place.names(), ["a.fio", "own.toml"]);
 }
 

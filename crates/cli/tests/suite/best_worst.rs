@@ -82,6 +82,17 @@ fn best_worst_flags_a_device_that_is_never_steady() {
 }
 
 #[test]
+fn best_worst_with_a_short_search_gives_a_lower_bound() {
+    let options = ["--seconds=50ms", "--round=50ms", "--rounds=5", "--users=1", "--budget=1s"];
+    let document = document("sim:nvme,size=256m", &options);
+    let verdict = document["verdict"][0].as_str().unwrap();
+    assert!(verdict.contains("; you can count on at least "), "{verdict}");
+    let caveats = document["caveats"].as_array().unwrap();
+    let short = caveats.iter().find(|caveat| caveat["code"] == "search-cut-short").unwrap();
+    assert_eq!(short["remedy"], "increase --budget");
+}
+
+#[test]
 fn best_worst_applies_the_limit_to_its_search() {
     let options = [
         "--read-only",

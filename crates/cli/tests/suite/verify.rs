@@ -1,7 +1,7 @@
 //! The suite `verify`: correct data is accepted, even after kills. Data that is damaged behind a device is found and
 //! named.
 
-use crate::common::{Done, Place, direct_io, eventually, skip};
+use crate::common::{Done, Place, Started, direct_io, eventually, skip};
 use iogauge_test_support::Loop;
 use serde_json::Value;
 use std::fs::File;
@@ -30,6 +30,19 @@ impl Disk {
 
     fn path(&self) -> &str {
         self.device.as_str()
+    }
+
+    /// Kills a run on the device. A write that the device has begun outlives the process, so waits for it, too: it would
+    /// overwrite what a test writes behind the device.
+    #[track_caller]
+    fn kill(&self, running: Started) -> Done {
+        let done = running.kill();
+        let inflight = format!("/sys/block/{}/inflight", self.device.name());
+        eventually(|| {
+            let counts = std::fs::read_to_string(&inflight).unwrap();
+            counts.split_whitespace().all(|count| count == "0")
+        });
+        done
     }
 
     /// Returns the file behind the device, to damage it.
@@ -97,7 +110,7 @@ fn killed_behind(place: &Place, device: &Disk, key: &str, more: &[&str]) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let running = place.start(&words);
     eventually(|| kept(place).iter().any(|known| known == key));
-    assert_eq!(running.kill().code, None);
+    assert_eq!(device.kill(running).code, None);
 }
 
 /// Returns the kinds and blocks of the findings.
@@ -164,7 +177,7 @@ fn verify_suite_reports_each_fault_kind_with_its_block() {
         keys.iter().filter_map(|key| key.strip_prefix("write ")?.parse::<u32>().ok()).max()
     };
     eventually(|| acknowledged().is_some_and(|round| round >= 6));
-    running.kill();
+    device.kill(running);
     let round = acknowledged().unwrap();
 
     let byte = file.block(10)[1000] ^ 1 << 6;
@@ -207,7 +220,7 @@ fn verify_suite_detects_a_device_that_loses_flushed_data() {
     let running = place.start(&words);
     let wanted = format!("read {}", before + 2);
     eventually(|| kept(&place).contains(&wanted));
-    running.kill();
+    device.kill(running);
     file.put(0, &first);
     let done = run(&place, &verify(&device, &["--resume", "--json"])).ends(WRONG);
     let document = done.json();
@@ -245,7 +258,7 @@ fn kills_at_random_times_cause_no_verify_errors() {
         let mut running = place.start(&line);
         eventually(|| place.history().exists() || !running.runs());
         std::thread::sleep(Duration::from_millis(pause_ms));
-        let done = running.kill();
+        let done = device.kill(running);
         assert!(matches!(done.code, None | Some(0)), "{done:?}");
         if done.code == Some(0) {
             break;

@@ -62,11 +62,13 @@ fn rocksdb_read_only_file_system_supports_reads() {
     let db = database(&disk.point, SETTINGS);
     setup(db.as_ref(), 1 << 20).unwrap();
     create(db.as_ref(), 1000).unwrap();
+    let empty = disk.point.join("other");
+    std::fs::create_dir(&empty).unwrap();
     disk.remount("ro").unwrap();
     assert_eq!(db.count_subscripts(1).unwrap(), 1000);
     assert_eq!(sequences(db.as_ref(), 1), [0]);
     db.about().unwrap();
-    let other = database(&disk.point.join("other"), SETTINGS);
+    let other = database(&empty, SETTINGS);
     let faults = [
         begin(db.as_ref(), 1).err(),
         create(db.as_ref(), 10).err(),

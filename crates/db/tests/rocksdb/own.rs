@@ -1,6 +1,7 @@
 //! Tests of RocksDB's own files, locks and counters.
 
-use crate::{alone::alone, begin, check, create, database, one_line, pool, setup};
+use crate::alone::{alone, has_background_threads, has_open_database};
+use crate::{begin, check, create, database, one_line, pool, setup};
 use iogauge_db::backend::Counts;
 use iogauge_db::{DbError, DbUrl, backend};
 use rocksdb::{ColumnFamilyDescriptor, DB, Options};
@@ -84,6 +85,21 @@ fn one_rocksdb_global_can_span_many_files() {
     let sorted = files.filter(|file| file.file_name().to_string_lossy().ends_with(".sst"));
     assert_eq!(sorted.count(), 3);
     assert!(db.purge().unwrap().freed_bytes >= 150 << 20);
+}
+
+/// What tests wait for before they use RocksDB.
+#[test]
+fn open_database_and_its_threads_are_noticed() {
+    let _alone = alone();
+    assert!(!has_open_database());
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "");
+    setup(db.as_ref(), 1 << 20).unwrap();
+    create(db.as_ref(), 100).unwrap();
+    let run = begin(db.as_ref(), 1).unwrap();
+    assert!(has_open_database() && has_background_threads());
+    drop(run);
+    assert!(!has_open_database());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Options that fio 3.34 to 3.42 added, and what happens to each.
 
-use super::table::{OFF, ONE_BUFFER, PRIORITY, STEADY, ZONE_DETAIL};
+use super::table::{OFF, ONE_BUFFER, PRIORITY, ZONE_DETAIL};
 use super::table::{OptionInfo, does, lacks, only, takes};
 use super::via::Via::Pass as PASS;
 
@@ -25,11 +25,12 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         "it matters only with random_distribution=sequence, which is not supported",
     ),
     lacks("ramp_size", &[], PASS, OFF, "a ramp ends by its time; hint: use ramp_time=10s"),
-    takes(
+    lacks(
         "verify_policy",
         &[],
         PASS,
-        "it matters only with verify_state_load, which is not supported",
+        &["completed"],
+        "a verify state has all completed writes; hint: use verify_policy=completed",
     ),
     does("verify_pattern_interval", PASS),
     lacks(
@@ -76,6 +77,6 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         "a log has the mean or the maximum; hint: use log_max_value=1",
     ),
     lacks("log_issue_time", &[], PASS, OFF, "logs have the time of completion only"),
-    takes("steadystate_check_interval", &[], PASS, STEADY),
+    does("steadystate_check_interval", PASS),
     takes("libaio_vectored", &[], PASS, ONE_BUFFER),
 ];

@@ -5,10 +5,12 @@ use super::error::{Fault, JobFileError};
 use iogauge_model::limit::Limit;
 use iogauge_model::load::options::{MOST, SourceLine, Span, Typed};
 use iogauge_model::load::{
-    Batch, Distribution, EngineKind, Load, LoadError, Modifier, OwnTime, Thinktime,
+    Batch, Distribution, EngineKind, Load, LoadError, Modifier, OwnTime, Thinktime, Verify,
 };
 use std::path::{Path, PathBuf};
 
+/// Files are used in units of at least this size.
+const SECTOR_BYTES: u64 = 512;
 /// Maximum number of files of all clones of a job together.
 const MOST_FILES: u64 = 16_384;
 /// Files of test data end at a multiple of this, so that direct I/O reaches their end.
@@ -85,6 +87,7 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
         }
     }
     let groups: Vec<Group> = groups.into_iter().map(group).collect();
+    groups.iter().try_for_each(check_steady_state)?;
     let jobs: Vec<&PlannedJob> = groups.iter().flat_map(|group| &group.jobs).collect();
     if let Some(job) = jobs.iter().find(|job| job.search.is_some())
         && jobs.len() > 1
@@ -93,6 +96,20 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
         return Err(job.error("latency_target", reason));
     }
     Ok(groups)
+}
+
+/// Checks that the jobs of a group, which run together, are to attain the same steady state.
+fn check_steady_state(group: &Group) -> Result<(), JobFileError> {
+    let mut jobs = group.jobs.iter();
+    let Some(first) = jobs.next() else { return Ok(()) };
+    match jobs.find(|job| job.load.steady_state != first.load.steady_state) {
+        None => Ok(()),
+        Some(other) => {
+            let reason = "jobs that run together attain it together; hint: put the steadystate options into \
+                          [global], or use stonewall";
+            Err(other.error("steadystate_duration", reason))
+        }
+    }
 }
 
 /// Returns true if the section has to wait for a job of the current group. Jobs of earlier groups have
@@ -131,7 +148,9 @@ pub(super) fn job_name(section: &Section) -> String {
 /// own.
 fn group(jobs: Vec<(usize, PlannedJob)>) -> Group {
     let mut jobs: Vec<PlannedJob> = jobs.into_iter().map(|(_, job)| job).collect();
-    let sums_up = jobs.iter().all(|job| job.options.group_reporting);
+    // A report of some of the jobs together is not possible.
+    let is_split = jobs.iter().skip(1).any(|job| job.options.new_group && job.clone == 0);
+    let sums_up = !is_split && jobs.iter().all(|job| job.options.group_reporting);
     let time = |job: &PlannedJob| OwnTime {
         ramp_ns: job.options.ramp_ns,
         runtime_ns: Some(job.options.runtime_ns).filter(|ns| *ns > 0),
@@ -189,7 +208,7 @@ pub(super) fn clones(
             file_size_bytes: file_size(o, files.len() as u64, clone),
             takes_all: o.has_shares()
                 || (o.size.is_none() && o.file_size.is_none())
-                || ends_within_block(o, &load, files.len() as u64),
+                || end_matters(o, &load, files.len() as u64, clone),
             files,
             may_create: o.allow_file_create,
             unlink: o.unlink,
@@ -213,10 +232,18 @@ fn in_order(load: &Load) -> Option<(u64, u64)> {
     }
 }
 
-/// True if the last block of a range lies partly behind it, so that what is there matters.
-fn ends_within_block(o: &Typed, load: &Load, files: u64) -> bool {
+/// True if it matters what is behind the range: its last block lies partly behind it, a skip leads behind it, or it
+/// does not end with a sector.
+fn end_matters(o: &Typed, load: &Load, files: u64, clone: u32) -> bool {
+    let in_order = in_order(load);
+    if in_order.is_some_and(|(_, skip)| skip > 0) {
+        return true;
+    }
     let (Some(Span::Bytes(size)), None) = (o.size, o.file_size) else { return false };
-    in_order(load).is_some_and(|(block, skip)| !(size / files.max(1)).is_multiple_of(block + skip))
+    let range = size / files.max(1);
+    let end = o.offset_bytes(0, clone).saturating_add(range);
+    !end.is_multiple_of(SECTOR_BYTES)
+        || in_order.is_some_and(|(block, _)| !range.is_multiple_of(block))
 }
 
 /// True if a file goes on behind a range, so that fio would not have made it for the range. Files that
@@ -237,6 +264,10 @@ fn check_search(load: &Load) -> Result<(), LoadError> {
         () if load.logs.is_some() => {
             ("latency_target", "a search writes no logs; hint: remove the write_…_log options")
         }
+        () if load.steady_state.is_some() => (
+            "latency_target",
+            "a search looks for no steady state; hint: remove steadystate_duration",
+        ),
         () if load.engine == EngineKind::Null => {
             ("latency_target", "engine null has no storage; hint: use another engine")
         }
@@ -299,7 +330,8 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
     // With these engines, iogauge's queue depth means one thread per I/O; fio's threads have a depth of 1.
     let iodepth = if o.plain.engine.is_synchronous() { 1 } else { o.plain.iodepth };
     let is_random = o.plain.rw.is_random();
-    let aligned = o.plain.blockalign_bytes.is_none() && shape.modifier == Modifier::None;
+    let each_once = matches!(shape.modifier, Modifier::None | Modifier::Identical(_));
+    let aligned = o.plain.blockalign_bytes.is_none() && each_once;
     let uniform = o.plain.distribution == Distribution::Uniform;
     let (arrivals, read_percent) = o.arrivals().map_err(fail)?;
     let load = Load {
@@ -316,8 +348,15 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         arrivals,
         batch: batch(o, iodepth),
         logs: o.logs.named(&job_name(section)),
+        verify: shape
+            .verify
+            .map(|verify| Verify { state: o.verify_state(&job_name(section)), ..verify }),
         ..shape
     };
+    if o.verify_only && load.verify.is_none() && load.writes() {
+        let reason = "has no effect without verify; hint: use verify=crc32c, too, or rw=read";
+        return Err(section.error("verify_only", reason));
+    }
     // The amount is unknown here because it depends on the file sizes.
     let ends = !(o.time_based && o.runtime_ns > 0);
     let counted = Load { number_ios: number_ios(o).or(ends.then_some(1)), ..load.clone() };
@@ -325,9 +364,11 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
     Ok(load)
 }
 
-/// Returns the number of I/Os; fio takes 0 for no number.
+/// Returns the number of I/Os; fio takes 0 for no number, and with `time_based` begins again after each.
 fn number_ios(o: &Typed) -> Option<u64> {
-    o.number_ios.filter(|ios| *ios > 0)
+    let ends = !(o.time_based && o.runtime_ns > 0);
+    let ios = o.number_ios.filter(|ios| *ios > 0 && ends);
+    ios.map(|ios| ios.saturating_mul(o.loops.max(1)))
 }
 
 /// Returns the batch sizes. As in fio, they are at most the queue depth. A minimum of 0 means to poll
@@ -387,15 +428,26 @@ impl PlannedJob {
         self.load.engine
     }
 
+    /// Returns the first byte that the job uses in its files; 0 if it is a percentage.
+    #[must_use]
+    pub fn least_offset_bytes(&self) -> u64 {
+        self.options.offset_bytes(0, self.clone)
+    }
+
     /// Returns true if the other clone of the section begins at the same byte.
     pub(super) fn starts_with(&self, other: &Self) -> bool {
         let moves = !matches!(self.options.offset_increment, Span::Bytes(0) | Span::Percent(0));
         self.clone == other.clone || !moves
     }
 
+    /// Returns the amount that `io_size` requests; fio takes 0 for none.
+    fn io_size(&self) -> Option<Span> {
+        self.options.io_size.filter(|amount| *amount != Span::Bytes(0))
+    }
+
     /// Returns the amount that `size` requests if `filesize` sets the size of files.
     pub(super) fn amount_for_fio(&self) -> Option<u64> {
-        match (self.options.size, self.options.file_size, self.options.io_size) {
+        match (self.options.size, self.options.file_size, self.io_size()) {
             (Some(Span::Bytes(size)), Some(_), None) => Some(size),
             (Some(Span::Bytes(size)), Some(_), Some(Span::Percent(percent))) => {
                 Some(Span::Percent(percent).of(size))
@@ -416,6 +468,7 @@ impl PlannedJob {
             let reason = "files of different sizes have no share in common; hint: use bytes";
             return Err(self.error("size", reason));
         }
+        let whole = o.file_size.unwrap_or(whole);
         let least = file_bytes.iter().min().copied().unwrap_or(0);
         let offset = o.offset_bytes(whole, self.clone);
         if offset >= least {
@@ -442,12 +495,11 @@ impl PlannedJob {
     /// Returns the bytes of each file after the offset; `None` for all of them.
     fn stretch(&self, whole: u64, files: u64) -> Option<u64> {
         let o = &self.options;
-        if o.file_size.is_some() {
-            return o.file_size;
-        }
-        let bytes = match o.size? {
-            Span::Bytes(bytes) => bytes / files.max(1),
-            share => o.blocks_of(share, whole),
+        let bytes = match (o.size, o.file_size) {
+            (Some(share @ Span::Percent(_)), _) => o.blocks_of(share, whole),
+            (_, Some(file_size)) => file_size,
+            (Some(Span::Bytes(bytes)), None) => bytes / files.max(1),
+            (None, None) => return None,
         };
         Some(bytes).filter(|bytes| *bytes > 0)
     }
@@ -459,22 +511,40 @@ impl PlannedJob {
         if o.time_based && o.runtime_ns > 0 {
             return None;
         }
-        let asked = match (o.size, o.file_size) {
-            (Some(Span::Bytes(size)), Some(_)) => size,
+        let loops = o.loops.max(1);
+        // The block that reaches an amount is whole.
+        let looped = |bytes: u64, block: u64| {
+            let bytes = bytes.saturating_mul(loops);
+            bytes.checked_next_multiple_of(block).unwrap_or(bytes)
+        };
+        let asked = match o.size {
+            Some(Span::Bytes(size)) if size > 0 => size,
             _ => u64::MAX,
         };
-        let covered: u64 = ranges.clone().map(|(range, _)| range).sum();
-        let bytes = match o.io_size {
-            Some(amount) => amount.of(asked.min(covered)),
+        let block = self.load.block.alignment().max(1);
+        let bytes = match self.io_size() {
+            Some(amount) => {
+                let covered = ranges.map(|(range, _)| range).sum::<u64>();
+                looped(amount.of(asked.min(covered)), block)
+            }
             None => {
-                let largest = self.load.block.largest();
-                let passes = ranges.map(|(range, rest)| self.pass(range.min(asked), rest));
-                passes.sum::<u64>().min(asked.checked_next_multiple_of(largest).unwrap_or(asked))
+                let passes = ranges.map(|(range, rest)| self.pass(range, rest, asked));
+                let bytes = passes.sum::<u64>().max(self.size_behind_share());
+                let whole = bytes - bytes % block;
+                whole.saturating_mul(loops).min(looped(asked, self.load.block.largest()))
             }
         };
-        // Rounded down to whole blocks, but at least one.
-        let block = self.load.block.alignment().max(1);
-        Some((bytes - bytes % block).max(block).saturating_mul(o.loops.max(1)))
+        Some(bytes.max(block))
+    }
+
+    /// Returns the amount of a job whose range begins at a percentage of the file: in fio that of `size`, even if less
+    /// is left of the file. 0 for other jobs.
+    fn size_behind_share(&self) -> u64 {
+        let o = &self.options;
+        match (o.size, [o.offset, o.offset_increment].into_iter().any(Span::is_share)) {
+            (Some(Span::Bytes(size)), true) => size,
+            _ => 0,
+        }
     }
 
     /// Returns a range with the rest of a block that begins in it, if the job goes through it in order and the
@@ -488,8 +558,8 @@ impl PlannedJob {
 
     /// Returns the bytes of one pass over a range, of a file with `rest` bytes from its start. As in fio, a
     /// pass in order has a block at every position in the range. Where the file ends with the range, the
-    /// last block is whole, and a skip across the end wraps around.
-    fn pass(&self, range: u64, rest: u64) -> u64 {
+    /// last block is whole, and a skip across the end wraps around unless less than the range is asked for.
+    fn pass(&self, range: u64, rest: u64, asked: u64) -> u64 {
         let Some((block, skip)) = in_order(&self.load) else { return range };
         let step = block + skip;
         if rest > range {
@@ -498,7 +568,8 @@ impl PlannedJob {
         let Some(room) = range.checked_sub(block) else { return range };
         let whole = room / step + 1;
         let end = (whole - 1) * step + block;
-        let wraps = end < range && range <= end + skip;
+        let is_part = self.options.file_size.is_some() && asked < range;
+        let wraps = end < range && range <= end + skip && !is_part;
         (if wraps { range.div_ceil(block) } else { whole }) * block
     }
 }

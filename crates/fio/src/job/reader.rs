@@ -2,7 +2,7 @@
 
 use super::error::JobFileError;
 use super::source::Source;
-use iogauge_model::load::options::{MOST, SourceLine, evaluate};
+use iogauge_model::load::options::{self, MOST, SourceLine, evaluate};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -175,8 +175,16 @@ impl Reader<'_> {
             let what = format!("[{}] has more than {MOST_OPTIONS} options", section.name);
             return Err(JobFileError::form(&place, what));
         }
-        let value = value.map(|value| expand(value, &place, self.source)).transpose()?;
-        section.options.push(Written { place, name: name.replace('-', "_"), value });
+        let mut value = value.map(|value| expand(value, &place, self.source)).transpose()?;
+        let name = name.replace('-', "_");
+        if let Some(row) = options::find(&name) {
+            let read = |path: &Path, most| self.source.read_bytes(path, most);
+            value = value
+                .map(|text| row.with_files(text, &read))
+                .transpose()
+                .map_err(|error| JobFileError::form(&place, format!("{name}: {error}")))?;
+        }
+        section.options.push(Written { place, name, value });
         Ok(())
     }
 }

@@ -12,6 +12,12 @@ pub trait Source {
     /// Returns the system's error.
     fn read(&self, path: &Path) -> std::io::Result<String>;
 
+    /// Returns the first bytes of a file, at most `most`.
+    ///
+    /// # Errors
+    /// Returns the system's error.
+    fn read_bytes(&self, path: &Path, most: usize) -> std::io::Result<Vec<u8>>;
+
     /// Returns an environment variable, for `${NAME}`; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
 
@@ -55,6 +61,10 @@ impl MemorySource {
 impl Source for MemorySource {
     fn read(&self, path: &Path) -> std::io::Result<String> {
         self.files.get(path).cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    fn read_bytes(&self, path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+        self.read(path).map(|text| text.bytes().take(most).collect())
     }
 
     fn variable(&self, name: &str) -> Option<String> {

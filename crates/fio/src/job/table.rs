@@ -94,8 +94,6 @@ const SHOWN: &str = "it only formats fio's report";
 const ALWAYS_RANDOM: &str = "written data neither compresses nor repeats unless \
      buffer_compress_percentage or dedupe_percentage requests it";
 const BUFFERS: &str = "buffers are in the memory of the process, aligned as the device requires";
-const STATE: &str =
-    "iogauge remembers what was written only until the job ends; hint: use verify_only=1";
 const TRIM: &str = "iogauge does not trim";
 const REPLAY: &str = "iogauge does not replay recorded I/O";
 const ZONED: &str = "iogauge does not support zones";
@@ -103,7 +101,6 @@ pub(super) const ZONE_DETAIL: &str = "it matters only with zonemode, which is no
 const FLOW: &str = "iogauge does not balance jobs against each other; hint: use rate_iops";
 const RATE_MIN: &str = "a slow job is not ended; the result reports its rate";
 pub(super) const ONE_BUFFER: &str = "each I/O has one buffer";
-pub(super) const STEADY: &str = "iogauge itself checks whether a run is steady (caveat not-steady)";
 const EXIT: &str = "jobs that run together end by their own runtime or size";
 pub(super) const PRIORITY: &str =
     "iogauge does not set I/O priorities; hint: start iogauge with ionice";
@@ -216,7 +213,7 @@ const OPTIONS: &[OptionInfo] = &[
     does("offset_increment", DECIDED),
     does("offset_align", DECIDED),
     does("number_ios", PASS),
-    takes("random_generator", &[], PASS, ONE_SEED),
+    does("random_generator", PASS),
     does("random_distribution", PASS),
     lacks(
         "percentage_random",
@@ -287,8 +284,8 @@ const OPTIONS: &[OptionInfo] = &[
     takes("experimental_verify", &[], PASS, OWN_READS),
     takes("verifysort", &[], PASS, IGNORED),
     takes("verifysort_nr", &[], PASS, IGNORED),
-    lacks("verify_state_load", &[], only(OFF, STATE_FILES), OFF, STATE),
-    lacks("verify_state_save", &[], only(OFF, STATE_FILES), OFF, STATE),
+    does("verify_state_load", only(OFF, STATE_FILES)),
+    does("verify_state_save", only(OFF, STATE_FILES)),
     lacks("trim_percentage", &[], only(OFF, TRIMS), &["0"], TRIM),
     lacks("trim_verify_zero", &[], only(OFF, TRIMS), OFF, TRIM),
     lacks("trim_backlog", &[], only(OFF, TRIMS), &["0"], TRIM),
@@ -419,7 +416,7 @@ const OPTIONS: &[OptionInfo] = &[
     takes("exit_what", &[], PASS, "it matters only with exitall, which is not supported"),
     lacks("exitall_on_error", &[], PASS, OFF, EXIT),
     does("stonewall", PASS),
-    takes("new_group", &[], PASS, "jobs that run together form one group"),
+    does("new_group", PASS),
     takes("thread", &[], PASS, THREADS),
     // Not in fio's list, but fio accepts it, and its examples use it.
     takes("threads", &[], PASS, THREADS),
@@ -473,7 +470,13 @@ const OPTIONS: &[OptionInfo] = &[
     takes("disable_slat", &[], PASS, EVERY_LATENCY),
     takes("disable_bw_measurement", &["disable_bw"], PASS, ALL_FIGURES),
     takes("gtod_cpu", &[], PASS, TIMES),
-    takes("unified_rw_reporting", &[], PASS, SHOWN),
+    lacks(
+        "unified_rw_reporting",
+        &[],
+        PASS,
+        &["0", "none"],
+        "reads and writes are always reported apart",
+    ),
     takes("continue_on_error", &[], PASS, ERRORS),
     takes("error_dump", &[], PASS, "the first error is reported with its position"),
     lacks("profile", &[], only(&[], PROFILE), &[], "iogauge has no built-in profiles"),
@@ -494,9 +497,9 @@ const OPTIONS: &[OptionInfo] = &[
     lacks("flow", &[], PASS, &["0"], FLOW),
     takes("flow_watermark", &[], PASS, IGNORED),
     takes("flow_sleep", &[], PASS, FLOW_DETAIL),
-    lacks("steadystate", &["ss"], PASS, &[], STEADY),
-    takes("steadystate_duration", &["ss_dur"], PASS, STEADY),
-    takes("steadystate_ramp_time", &["ss_ramp"], PASS, STEADY),
+    does("steadystate", PASS),
+    does("steadystate_duration", PASS),
+    does("steadystate_ramp_time", PASS),
     // Options of engines that iogauge has too.
     takes("userspace_reap", &[], PASS, "iogauge reaps completions from the ring if there are any"),
     lacks("hipri", &[], PASS, OFF, DEVICE_CHOICE),

@@ -132,6 +132,11 @@ fn stonewall_starts_a_new_group() {
         [vec!["a"], vec!["b", "c"], vec!["d"]]
     );
     assert_eq!(names_of("[a]\nstonewall\n[b]\nstonewall=0"), [vec!["a", "b"]]);
+    let sums_up = |text: &str| {
+        let text = format!("[global]\nfilename=x\nsize=1m\ngroup_reporting\n{text}");
+        groups(&text)[0].sums_up
+    };
+    assert!(sums_up("[a]\nnew_group\n[b]\n") && !sums_up("[a]\n[b]\nnew_group"));
     assert_eq!(names_of("[a]\n[b]\nnew_group"), [vec!["a", "b"]], "groups of reports, not of time");
     assert_eq!(names_of("[global]\nstonewall\n[a]\n[b]"), [vec!["a"], vec!["b"]]);
     assert_eq!(names_of("[a]\n[b]\nwait_for=a\n[c]\nwait_for=a"), [vec!["a"], vec!["b", "c"]]);
@@ -249,6 +254,31 @@ fn sequential_passes_end_where_those_of_fio_do() {
         ("rw=read:100k\nbs=512k\nsize=10m", large, 17),
         ("rw=read\nbs=4k\nfilesize=2m\nsize=4m", large, 512),
         ("rw=read\nbs=4k\nfilesize=4m\nsize=1m", large, 256),
+        ("rw=read\nbs=64k\nsize=1m\nio_size=100k", large, 2),
+        ("rw=read\nbs=64k\nsize=1m\nio_size=1100k", large, 18),
+        ("rw=read\nbs=4k\nsize=1m\nio_size=10001\nloops=2", large, 5),
+        ("rw=read\nbs=4k\nio_size=10001\nloops=3", large, 8),
+        ("rw=randread\nbs=4k\nio_size=9000\nloops=3", large, 7),
+        ("rw=read\nbs=4k\nio_size=33%", 2 << 20, 169),
+        ("rw=read\nbs=4k\nio_size=33%\nloops=3", 2 << 20, 507),
+        ("rw=randread\nbs=4k\nsize=50%\nio_size=30%", 2 << 20, 77),
+        ("rw=read\nbs=4k\nio_size=0", 2 << 20, 512),
+        ("rw=read\nbs=4k\nsize=254k\nloops=2", 2 << 20, 127),
+        ("rw=randread\nbs=4k\nsize=254k\nloops=2", 2 << 20, 126),
+        ("rw=randread\nbs=4k\nfilesize=1m\nsize=254k", 1 << 20, 64),
+        ("rw=randread\nbs=4k\nfilesize=1m\nsize=253k\nloops=3", 1 << 20, 190),
+        ("rw=read\nbs=4k\nfilesize=1m\nsize=50%", 2 << 20, 128),
+        ("rw=randread\nbs=4k\nfilesize=2m\nsize=25%\noffset=25%", 2 << 20, 128),
+        ("rw=read:4k\nbs=4k\nfilesize=1m\nsize=64k", 1 << 20, 16),
+        ("rw=write:8k\nbs=4k\nfilesize=1m\nsize=48k", 1 << 20, 12),
+        ("rw=read:12k\nbs=4k\nfilesize=256k\nsize=128k", 256 << 10, 16),
+        ("rw=read:12k\nbs=4k\nfilesize=256k\nsize=128k\nloops=2", 256 << 10, 32),
+        ("rw=write\nbs=100", 1000, 10),
+        ("rw=read\nbs=4000", 1_000_000, 250),
+        ("rw=randread\nbs=1000", 1_000_000, 1000),
+        ("rw=read\nbs=4k\nsize=64k\noffset=1000", 66_536, 16),
+        ("rw=read\nbs=4k\nsize=8k\noffset=1000", large, 2),
+        ("rw=write\nbs=4k\nsize=1m\noffset=75%", 1 << 20, 256),
     ] {
         assert_eq!(ios(text, file_bytes), wanted, "{text} of {file_bytes}");
     }
@@ -260,10 +290,12 @@ fn io_amount_and_runtime_limits_combine() {
     assert_eq!(amount("size=64m\nio_size=50%"), Some(32));
     assert_eq!(amount("size=64m\nnumber_ios=10"), Some(10));
     assert_eq!(amount("size=64m\nnumber_ios=1000"), Some(64));
+    assert_eq!(amount("size=64m\nnumber_ios=10\nloops=3"), Some(30));
+    assert_eq!(amount("size=64m\nnumber_ios=1000\nloops=3"), Some(192));
     assert_eq!(amount("filesize=64m\nsize=256m"), Some(64));
     assert_eq!(amount("size=64m\nruntime=5"), Some(64));
     assert_eq!(amount("size=64m\nruntime=5\ntime_based"), None);
-    assert_eq!(amount("size=64m\nruntime=5\ntime_based\nnumber_ios=3"), Some(3));
+    assert_eq!(amount("size=64m\nruntime=5\ntime_based\nnumber_ios=3"), None);
     assert_eq!(amount("size=64m\ntime_based"), Some(64), "no time to go by");
     let group = groups("[a]\nfilename=x\nsize=1m\ntimeout=2m\nramp_time=500ms").remove(0);
     assert_eq!((group.ramp_ns, group.runtime_ns), (500_000_000, Some(120_000_000_000)));
@@ -368,12 +400,9 @@ fn unsupported_options_are_reported_by_name() {
     for (line, words) in [
         ("cgroup=a", &["cgroup is not supported", "--lenient"][..]),
         ("verify=null", &["verify=null is not supported", "crc32c"]),
-        ("verify_pattern='f'", &["verify_pattern='f' is not supported", "xxd"]),
-        ("buffer_pattern='f'", &["buffer_pattern='f' is not supported", "xxd"]),
+        ("unified_rw_reporting=mixed", &["unified_rw_reporting is not supported", "apart"]),
         ("exitall", &["exitall is not supported"]),
         ("ramp_size=1g", &["ramp_size is not supported: it is newer than fio 3.33", "ramp_time"]),
-        ("rate=,1m\nrw=randrw", &["rate: ", "a rate for reads and one for writes", "hint: "]),
-        ("ss=iops:1%", &["ss is not supported"]),
         ("http_host=x", &["http_host is not supported", "engine http"]),
         ("ioengine=rbd", &["ioengine=rbd is not supported", "there are io_uring"]),
         ("rw=trim", &["rw=trim is not supported"]),

@@ -5,6 +5,7 @@
 //! `slat_ns` has no samples. Figures that iogauge does not count are 0.
 
 mod direction;
+mod steady_state;
 mod tables;
 mod time;
 
@@ -20,6 +21,7 @@ use iogauge_model::result::{
 use iogauge_model::units::{size_word, time_word};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
+use steady_state::SteadyStateEntry;
 use tables::Table;
 
 /// Errno of an I/O error (errno(3)). Results count failures without their errno.
@@ -120,6 +122,8 @@ struct JobEntry {
     latency_percentile: f64,
     latency_window: u64,
     latency_window_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steadystate: Option<SteadyStateEntry>,
 }
 
 /// The I/O of a device.
@@ -189,6 +193,8 @@ struct Outcome<'a> {
     /// Time in which the reads took place.
     read_seconds: f64,
     read: Option<Cow<'a, DirectionResult>>,
+    /// Units with wrong data.
+    corrupted: u64,
     write: Option<&'a DirectionResult>,
     sync: Option<&'a DirectionResult>,
     series: &'a [IntervalPoint],
@@ -201,6 +207,7 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
             seconds: step.seconds,
             read_seconds: step.seconds,
             read: step.read.as_ref().map(Cow::Borrowed),
+            corrupted: 0,
             write: step.write.as_ref(),
             sync: step.sync.as_ref(),
             series: &step.series,
@@ -212,6 +219,7 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
         seconds: job.seconds.unwrap_or(step.seconds),
         read_seconds: job.seconds.unwrap_or(step.seconds),
         read: job.read.as_ref().map(Cow::Borrowed),
+        corrupted: 0,
         write: job.write.as_ref(),
         sync: job.sync.as_ref(),
         series: &job.series,
@@ -220,26 +228,45 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     .collect()
 }
 
-/// Adds the reads of the verification after a step to the reads of the job that verifies, where fio counts
-/// them. They are known only for all jobs together.
+/// Adds the reads of the verification after a step to the reads of the jobs that verify, where fio counts them, and
+/// what they found.
 fn count_verification(step: &StepResult, jobs: &[Job], outcomes: &mut [Outcome<'_>]) {
     let Some(verify) = &step.verify else { return };
-    let Some(read_back) = &verify.read else { return };
-    let mut verifying = jobs.iter().zip(outcomes).filter(|(job, _)| job.load.verify.is_some());
-    let (Some((_, outcome)), None) = (verifying.next(), verifying.next()) else { return };
-    let Some(own) = &outcome.read else {
-        outcome.read_seconds = verify.seconds;
-        outcome.read = Some(Cow::Owned((**read_back).clone()));
+    if verify.jobs.len() == outcomes.len() {
+        for (outcome, own) in outcomes.iter_mut().zip(&verify.jobs) {
+            outcome.corrupted = own.corrupted;
+            outcome.add_reads(own.read.as_deref(), verify.seconds);
+        }
         return;
-    };
-    outcome.read_seconds += verify.seconds;
-    let mut all = own.clone().into_owned();
-    all.ios += read_back.ios;
-    all.bytes += read_back.bytes;
-    all.service_histogram.merge(&read_back.service_histogram);
-    all.iops = Estimate::exact(all.ios as f64 / outcome.read_seconds.max(1e-9));
-    all.bytes_per_sec = all.bytes as f64 / outcome.read_seconds.max(1e-9);
-    outcome.read = Some(Cow::Owned(all));
+    }
+    // Jobs reported as one, and results of earlier versions, have only totals.
+    let mut verifying = jobs.iter().zip(outcomes).filter(|(job, _)| job.load.verify.is_some());
+    let first = verifying.next();
+    let is_only = verifying.next().is_none();
+    if let Some((_, outcome)) = first {
+        outcome.corrupted = verify.corrupted;
+        outcome.add_reads(verify.read.as_deref().filter(|_| is_only), verify.seconds);
+    }
+}
+
+impl Outcome<'_> {
+    /// Adds the reads of a verification, which took this long.
+    fn add_reads(&mut self, read_back: Option<&DirectionResult>, seconds: f64) {
+        let Some(read_back) = read_back else { return };
+        let Some(own) = &self.read else {
+            self.read_seconds = seconds;
+            self.read = Some(Cow::Owned(read_back.clone()));
+            return;
+        };
+        self.read_seconds += seconds;
+        let mut all = own.clone().into_owned();
+        all.ios += read_back.ios;
+        all.bytes += read_back.bytes;
+        all.service_histogram.merge(&read_back.service_histogram);
+        all.iops = Estimate::exact(all.ios as f64 / self.read_seconds.max(1e-9));
+        all.bytes_per_sec = all.bytes as f64 / self.read_seconds.max(1e-9);
+        self.read = Some(Cow::Owned(all));
+    }
 }
 
 fn entry(
@@ -265,7 +292,7 @@ fn entry(
     // fio's CPU share is relative to the time of the job's threads; here the process's time is divided
     // evenly.
     let threads = step.workers.len().max(1) as f64;
-    let corrupted = if job.load.verify.is_some() { step.corrupted() } else { 0 };
+    let corrupted = outcome.corrupted;
     let error = match (corrupted, errors) {
         (0, 0) => 0,
         (0, _) => EIO,
@@ -305,6 +332,7 @@ fn entry(
         latency_percentile: 100.0,
         latency_window: 0,
         latency_window_us: 0,
+        steadystate: step.steady_state.as_deref().map(SteadyStateEntry::of),
     }
 }
 

@@ -354,6 +354,11 @@ impl Building {
     }
 }
 
+/// fio prints rates without decimals. From these figures on, what it cuts off is no more than the digits that
+/// it prints otherwise: four since 2.14. Older versions print all digits, and scripts show them as they are.
+const FOUR_DIGITS: f64 = 1000.0;
+const THREE_DIGITS: f64 = 100.0;
+
 /// Replaces figures that were shortened for printing by computed ones, if those agree with what was printed.
 fn exact(d: &mut FioDirection, printed: Printed) {
     let Printed { iops, bytes_per_sec, bytes, abbreviated, .. } = printed;
@@ -373,7 +378,12 @@ fn exact(d: &mut FioDirection, printed: Printed) {
         d.bytes = counted.map_or(bytes.value, |counted| bytes.refined(counted)).round() as u64;
     }
     let cut = |figure: Figure, exact: f64| {
-        if abbreviated && figure.step > 1.0 { figure.refined(exact) } else { figure.value }
+        let has_few_digits = if abbreviated {
+            figure.step > 1.0 || figure.value < FOUR_DIGITS
+        } else {
+            figure.step >= 1.0 && figure.value < THREE_DIGITS
+        };
+        if has_few_digits { figure.refined(exact) } else { figure.value }
     };
     d.iops = iops.map_or(0.0, |iops| cut(iops, per_sec(d.ios as f64)));
     d.bytes_per_sec = bytes_per_sec.map_or(0.0, |bw| cut(bw, per_sec(d.bytes as f64)));

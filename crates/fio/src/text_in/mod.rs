@@ -262,6 +262,12 @@ impl<'a> TextReader<'a> {
         if is_cut_off {
             self.report.clear();
             self.interim += 1;
+        } else if self.section == Section::Jobs
+            && let Some(last) = self.report.last()
+        {
+            let reason = "the text ends before the summary of this run, \"Run status group …\": figures or \
+                          results may be missing";
+            sink(Found::Problem(Problem::new(self.file, last.result.line, reason)));
         }
         self.end_report(sink);
         self.emit(sink);
@@ -361,7 +367,7 @@ fn version(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Returns the results and the problems, except that a workload is unknown: many of these texts are parts.
+    /// Returns the results and the problems, except those of incomplete texts: many of these are parts.
     fn read(text: &str) -> (Vec<FioResult>, Vec<String>) {
         let (mut results, mut problems) = (Vec::new(), Vec::new());
         let mut reader = TextReader::new("a.out");
@@ -374,7 +380,8 @@ mod tests {
             reader.line(line, number, &mut sink);
         }
         reader.finish(&mut sink);
-        problems.retain(|problem| !problem.ends_with("its workload is unknown"));
+        let of_parts = ["its workload is unknown", "results may be missing"];
+        problems.retain(|problem| !of_parts.iter().any(|end| problem.ends_with(end)));
         (results, problems)
     }
 

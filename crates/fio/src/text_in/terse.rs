@@ -172,9 +172,11 @@ fn direction(fields: &mut Fields<'_>) -> Option<Option<FioDirection>> {
         stddev: bandwidth.stddev * 1024.0,
         ..bandwidth
     };
+    let bytes = (kib * 1024.0).round() as u64;
+    let (ios, iops) = counted(iops, runtime_ms, bytes);
     Some(Some(FioDirection {
-        ios: (iops * runtime_ms / 1e3).round() as u64,
-        bytes: (kib * 1024.0).round() as u64,
+        ios,
+        bytes,
         bytes_per_sec: kib_per_sec * 1024.0,
         iops,
         runtime_ns: (runtime_ms * 1e6).round() as u64,
@@ -185,6 +187,41 @@ fn direction(fields: &mut Fields<'_>) -> Option<Option<FioDirection>> {
         lat,
         ..FioDirection::default()
     }))
+}
+
+/// The smallest block of a device.
+const SECTOR_BYTES: u64 = 512;
+/// Below this rate, several plausible block sizes would fit, such as 1 MiB and 1.25 MiB.
+const FEWEST_IOPS: f64 = 4.0;
+/// More possible numbers of I/Os are not tried.
+const MOST_TRIED: u64 = 1 << 20;
+
+/// Returns the number of I/Os and the exact rate, from a rate without decimals. It leaves several numbers
+/// possible, but an I/O moves whole sectors: of these numbers, the one that gives a block of a power of two
+/// counts, or the only one that gives whole sectors. Otherwise the number is estimated.
+fn counted(iops: f64, runtime_ms: f64, bytes: u64) -> (u64, f64) {
+    let during = |iops: f64| (iops * runtime_ms / 1e3).ceil() as u64;
+    let least = during(iops);
+    let most = during(iops + 1.0).saturating_sub(1).max(least);
+    let exactly = |ios: u64| {
+        let rate = if runtime_ms > 0.0 { ios as f64 * 1e3 / runtime_ms } else { iops };
+        (ios, rate)
+    };
+    if least == most {
+        return exactly(least);
+    }
+    let estimate = (least + (most - least) / 2, iops);
+    if bytes == 0 || most - least > MOST_TRIED {
+        return estimate;
+    }
+    let moves_sectors =
+        |ios: &u64| *ios > 0 && bytes.is_multiple_of(ios.saturating_mul(SECTOR_BYTES));
+    let mut possible = (least..=most).filter(moves_sectors);
+    let power = possible.clone().find(|ios| (bytes / ios).is_power_of_two());
+    match (power.filter(|_| iops >= FEWEST_IOPS), possible.next(), possible.next()) {
+        (Some(ios), ..) | (None, Some(ios), None) => exactly(ios),
+        _ => estimate,
+    }
 }
 
 /// Returns true before the sample counts of version 5. Without them, the next direction follows, whose
@@ -269,6 +306,19 @@ mod tests {
         assert_eq!(read.sampled_bytes_per_sec.unwrap().max, 204_800.0);
         assert_eq!(read.sampled_iops, None);
         assert_eq!(result.shares, [LatencyShare { below_ns: None, percent: 4.55 }]);
+    }
+
+    #[test]
+    fn number_of_ios_follows_from_rate_time_and_bytes() {
+        const MIB: u64 = 1 << 20;
+        // 20 I/Os in 1.001 s are 19.98 per second.
+        assert_eq!(counted(19.0, 1001.0, 20 * MIB), (20, 20_000.0 / 1001.0));
+        assert_eq!(counted(19.0, 60_000.0, 1170 * MIB), (1170, 19.5));
+        assert_eq!(counted(5000.0, 60_000.0, 300_031 * 12_288).0, 300_031);
+        // 1 MiB and 1.5 MiB would fit.
+        assert_eq!(counted(1.0, 6000.0, 9 * MIB), (8, 1.0));
+        assert_eq!(counted(0.0, 0.0, MIB), (0, 0.0));
+        let _ = (counted(1e29, 1e29, u64::MAX), counted(1.0, 1e29, u64::MAX), counted(7.0, 5e9, 0));
     }
 
     #[test]

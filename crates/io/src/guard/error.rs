@@ -76,7 +76,7 @@ pub enum GuardError {
         path.display(), file.display()
     )]
     SideFileTaken { path: PathBuf, file: PathBuf },
-    #[error("{}: refused, {device} is a loop device on it; hint: run losetup -d, or use another file", path.display())]
+    #[error("{}: refused, {device} is a loop device on it; hint: run losetup -d {device}, or use another file", path.display())]
     LoopBacking { path: PathBuf, device: String },
     #[error(
         "{}: refused, {file_system} is a file system of the kernel without stored data; hint: use a \
@@ -91,7 +91,7 @@ pub enum GuardError {
     NotRemovable { path: PathBuf },
     #[error(
         "{}: refused, {device} is a loop device that may be on it, which only root can find out; hint: \
-         run as root, run losetup -d, or use another file",
+         run as root, run losetup -d {device}, or use another file",
         path.display()
     )]
     LoopUnknown { path: PathBuf, device: String },

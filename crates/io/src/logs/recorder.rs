@@ -12,6 +12,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub(super) struct Shared {
     /// True once I/Os are to be recorded.
     pub(super) counts: AtomicBool,
+    /// True once the last window has begun to end.
+    pub(super) is_over: AtomicBool,
     /// Number of times that workers waited for an empty chunk.
     pub(super) waits: AtomicU64,
     /// Sum of these waits, in nanoseconds.
@@ -97,9 +99,9 @@ impl Recorder {
         }
     }
 
-    /// Ends, if I/Os that complete from now on do not count.
-    pub(crate) fn end_if_uncounted(&mut self, now_ns: u64) {
-        if !self.counts_to_the_end {
+    /// Ends after the last window, if I/Os that complete from now on do not count.
+    pub(crate) fn end_if_uncounted(&mut self, stopping: bool, now_ns: u64) {
+        if !self.counts_to_the_end && (stopping || self.shared.is_over.load(Ordering::Relaxed)) {
             self.end(now_ns);
         }
     }

@@ -73,7 +73,7 @@ fn records_begin_after_the_ramp() {
     recorder.begin_if_wanted(40);
     recorder.begin_if_wanted(50);
     recorder.record(io(3_000_040));
-    recorder.end_if_uncounted(4_000_000);
+    recorder.end_if_uncounted(true, 4_000_000);
     recorder.record(io(5_000_000));
     recorder.end(6_000_000);
     assert_eq!(writer.finish(), LogWaits::default());
@@ -92,7 +92,7 @@ fn ios_after_the_stop_count_if_the_load_ends_by_itself() {
     let mut recorder = writer.recorder(0, &load).unwrap();
     recorder.begin_if_wanted(0);
     recorder.record(io(1));
-    recorder.end_if_uncounted(2);
+    recorder.end_if_uncounted(true, 2);
     recorder.record(io(3));
     recorder.end(4);
     writer.finish();

@@ -107,6 +107,11 @@ impl LogWriter {
         self.shared.counts.store(true, Ordering::Relaxed);
     }
 
+    /// Lets workers end their records when they apply the next change of settings, unless all their I/Os count.
+    pub(crate) fn end(&self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+    }
+
     /// Waits until everything recorded is written. To be called after the workers have ended.
     pub(crate) fn finish(&mut self) -> LogWaits {
         self.ends.store(true, Ordering::Release);

@@ -15,6 +15,7 @@ use iogauge_model::units::Bytes;
 use ios_per_offset::Bursts;
 use rand_core::Rng;
 use random_map::RandomMap;
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -106,6 +107,25 @@ struct Lane {
     blocks: u64,
 }
 
+/// Order of a sequential stream over several parts: row by row, a row being one block of each part that is long enough.
+#[derive(Debug)]
+struct Stripes {
+    /// Numbers of the parts, the longest first.
+    parts: Vec<usize>,
+    /// The rows of equal length together.
+    bands: Vec<Band>,
+}
+
+/// Rows of equal length.
+#[derive(Debug)]
+struct Band {
+    /// Number of its first block in the order of the stream.
+    first: u64,
+    first_row: u64,
+    /// Number of parts that are long enough.
+    parts: u64,
+}
+
 #[derive(Debug)]
 struct ZoneBlocks {
     /// Draws from 0..1 below this go here, unless they are below that of the previous zone.
@@ -128,8 +148,8 @@ pub struct OffsetSource {
     /// Size of the smallest I/O; for sequential streams, the alignment.
     least_bytes: u64,
     blocks: u64,
-    /// True if sequential streams take turns at the parts, so that several devices work as one.
-    striped: bool,
+    /// For sequential streams over several parts, which take turns at them, so that several devices work as one.
+    stripes: Option<Stripes>,
     order: Order,
     position: Arc<SharedPosition>,
 }
@@ -157,11 +177,8 @@ impl OffsetSource {
             let last = first_block.last().copied().unwrap_or(0);
             first_block.push(last + blocks);
         }
-        let blocks = if striped {
-            part_blocks.iter().min().copied().unwrap_or(0) * parts.len() as u64
-        } else {
-            first_block.last().copied().unwrap_or(0)
-        };
+        let stripes = striped.then(|| Stripes::of(&part_blocks));
+        let blocks = first_block.last().copied().unwrap_or(0);
         let order = order(load, blocks, alignment_bytes, stream, &position)?;
         Ok(Self {
             parts,
@@ -170,7 +187,7 @@ impl OffsetSource {
             alignment_bytes,
             least_bytes,
             blocks,
-            striped,
+            stripes,
             order,
             position,
         })
@@ -265,9 +282,8 @@ impl OffsetSource {
     fn place(&self, block: u64, span: u64, len_bytes: u64) -> IoPlace {
         let (part, block) = if self.parts.len() == 1 {
             (0, block)
-        } else if self.striped {
-            let count = self.parts.len() as u64;
-            ((block % count) as usize, block / count)
+        } else if let Some(stripes) = &self.stripes {
+            stripes.place(block)
         } else {
             let part = self.part_of(block);
             (part, block - self.first_block[part])
@@ -295,6 +311,33 @@ impl OffsetSource {
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks
+    }
+}
+
+impl Stripes {
+    /// Returns the order of parts with these numbers of blocks.
+    fn of(part_blocks: &[u64]) -> Self {
+        let mut parts: Vec<usize> = (0..part_blocks.len()).collect();
+        parts.sort_by_key(|part| Reverse(part_blocks[*part]));
+        let (mut first, mut first_row) = (0, 0);
+        let mut bands = Vec::new();
+        for number in (0..parts.len()).rev() {
+            let end_row = part_blocks[parts[number]];
+            if end_row > first_row {
+                let count = number as u64 + 1;
+                bands.push(Band { first, first_row, parts: count });
+                first += (end_row - first_row) * count;
+                first_row = end_row;
+            }
+        }
+        Self { parts, bands }
+    }
+
+    /// Returns the part with a block of the stream, and the block's number there.
+    fn place(&self, block: u64) -> (usize, u64) {
+        let band = &self.bands[self.bands.partition_point(|band| band.first <= block) - 1];
+        let within = block - band.first;
+        (self.parts[(within % band.parts) as usize], band.first_row + within / band.parts)
     }
 }
 

@@ -88,10 +88,37 @@ fn sequential_io_stripes_files_and_random_weights_by_size() {
         .map(|p| (p.part, p.offset_bytes))
         .collect();
     assert_eq!(places, [(0, 0), (1, 0), (0, 4096), (1, 4096)]);
+    let parts = [1, 3, 2].map(|blocks| extent(0, blocks * 4096));
+    let mut sequential = source(&Load { rw: Pattern::Read, ..Load::default() }, &parts);
+    let places: Vec<(u32, u64)> = (0..7)
+        .map(|_| sequential.next(&mut random, 4096, false))
+        .map(|p| (p.part, p.offset_bytes / 4096))
+        .collect();
+    // A part whose end is reached is left out, so that a pass visits every block.
+    assert_eq!(places, [(1, 0), (2, 0), (0, 0), (1, 1), (2, 1), (1, 2), (1, 0)]);
     let parts = [extent(0, 1 << 20), extent(0, 3 << 20)];
     let mut uniform = source(&Load::default(), &parts);
     let second = (0..10_000).filter(|_| uniform.next(&mut random, 4096, false).part == 1).count();
     assert!((7200..7800).contains(&second), "{second}");
+}
+
+proptest! {
+    #[test]
+    fn sequential_pass_visits_every_block_of_every_part_once(
+        lengths in prop::collection::vec(1_u64..40, 2..8),
+    ) {
+        let parts: Vec<Extent> = lengths.iter().map(|blocks| extent(0, blocks * 4096)).collect();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut source = source(&Load { rw: Pattern::Write, ..Load::default() }, &parts);
+        let total = lengths.iter().sum::<u64>();
+        for _ in 0..2 {
+            let places = (0..total).map(|_| source.next(&mut random, 4096, true));
+            let mut places: Vec<_> = places.map(|p| (p.part, p.offset_bytes / 4096)).collect();
+            places.sort_unstable();
+            let all = (0_u32..).zip(&lengths).flat_map(|(part, n)| (0..*n).map(move |b| (part, b)));
+            prop_assert_eq!(places, all.collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]

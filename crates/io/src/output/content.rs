@@ -1,6 +1,7 @@
 //! Recognizes a file by its content.
 
 use crate::sqlite_file::{application_id, is_index, is_journal, is_log};
+use crate::verify::state::STATE_FORMAT;
 use iogauge_fio::log_out::is_log as is_fio_log;
 
 /// Number of bytes that are read to recognize a file.
@@ -27,7 +28,8 @@ pub(super) fn content(head: &[u8]) -> FirstBytes {
     if let Some(what) = database(head) {
         return FirstBytes::Database(what);
     }
-    match [html, svg, png, rows, vendor_rows, man_page, json, lock].iter().any(|form| form(head)) {
+    let forms = [html, svg, png, rows, vendor_rows, man_page, json, lock, verify_state];
+    match forms.iter().any(|form| form(head)) {
         true => FirstBytes::Output,
         false if is_fio_log(head) => FirstBytes::Log,
         false => FirstBytes::Foreign,
@@ -98,6 +100,11 @@ fn lock(head: &[u8]) -> bool {
     head.starts_with(b"iogauge.history-lock/1\n")
 }
 
+/// Recognizes what a run has left for a later verification.
+fn verify_state(head: &[u8]) -> bool {
+    head.starts_with(format!("{STATE_FORMAT}\n").as_bytes())
+}
+
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
@@ -109,7 +116,8 @@ mod tests {
 
     #[test]
     fn own_output_files_are_recognized_by_content() {
-        let ours: [&[u8]; 8] = [
+        let ours: [&[u8]; 9] = [
+            b"iogauge.verify-state/1\n{\"territories\":[]}\n",
             b"<!DOCTYPE html>\n<html lang=\"en\">\n<meta name=\"generator\" content=\"iogauge 0.1.0\">",
             b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- Generator: iogauge -->\n<svg xmlns",
             b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR0123456789abc0000\0\0\0\x10tEXtSoftware\0iogauge",
@@ -126,7 +134,8 @@ mod tests {
 
     #[test]
     fn similar_looking_files_are_foreign() {
-        let foreign: [&[u8]; 9] = [
+        let foreign: [&[u8]; 10] = [
+            b"iogauge.verify-state/2\n{}\n",
             b"",
             b"<!DOCTYPE html>\n<p>iogauge 0.1.0",
             b"<?xml version=\"1.0\"?>\n<svg><!-- Generator: iogauge -->",

@@ -14,6 +14,10 @@ pub enum OutputError {
     #[error("{} exists, and it is not a log; hint: use another name for the log", .path.display())]
     NoLog { path: PathBuf },
     #[error(
+        "{} exists, and it is not a verify state of iogauge; hint: give the job another name", .path.display()
+    )]
+    NoVerifyState { path: PathBuf },
+    #[error(
         "{} is {what}, which no output replaces, not with --force either; hint: use another file", .path.display()
     )]
     Database { path: PathBuf, what: &'static str },
@@ -42,7 +46,11 @@ pub enum OutputError {
 impl OutputError {
     /// Returns the error for a file that may not be replaced.
     pub(super) fn foreign(path: PathBuf, replace: Replace) -> Self {
-        if replace == Replace::Logs { Self::NoLog { path } } else { Self::Foreign { path } }
+        match replace {
+            Replace::Logs => Self::NoLog { path },
+            Replace::VerifyState => Self::NoVerifyState { path },
+            Replace::Ours | Replace::Any => Self::Foreign { path },
+        }
     }
 
     /// Returns true if writing would have damaged something that iogauge did not make.

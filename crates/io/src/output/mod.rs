@@ -32,6 +32,8 @@ pub enum Replace {
     Ours,
     /// For logs: the same, and logs in fio's formats, by whichever program, and empty files. A log is a regular file.
     Logs,
+    /// For verify states: only files that iogauge made.
+    VerifyState,
     /// Any regular file other than a history: `--force`.
     Any,
 }

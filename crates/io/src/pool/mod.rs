@@ -145,6 +145,9 @@ pub trait WorkerPool {
     /// Lets workers record their I/Os for logs, if they have any, from the next window on.
     fn begin_logs(&mut self) {}
 
+    /// Lets workers end their logs with the next window, which is the last that counts.
+    fn end_logs(&mut self) {}
+
     /// Waits until the logs of workers that have ended are written. Returns how long workers waited for their logs
     /// in real time.
     fn finish_logs(&mut self) -> LogWaits {

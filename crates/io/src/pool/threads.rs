@@ -427,6 +427,12 @@ impl WorkerPool for ThreadPool {
         }
     }
 
+    fn end_logs(&mut self) {
+        if let Some(logs) = &self.logs {
+            logs.end();
+        }
+    }
+
     fn finish_logs(&mut self) -> LogWaits {
         self.logs.as_mut().map(LogWriter::finish).unwrap_or_default()
     }

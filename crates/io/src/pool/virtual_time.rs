@@ -271,6 +271,12 @@ impl WorkerPool for VirtualPool {
         }
     }
 
+    fn end_logs(&mut self) {
+        if let Some(logs) = &self.logs {
+            logs.end();
+        }
+    }
+
     fn finish_logs(&mut self) -> LogWaits {
         // Waits take no virtual time.
         self.logs.as_mut().map(LogWriter::finish);

@@ -66,12 +66,13 @@ impl BlockSample {
 /// # Errors
 /// Fails if the part cannot be opened or read.
 pub fn sample_blocks(part: &Part, count: u32, seed: u64) -> Result<BlockSample, TargetError> {
-    let opened = match part.open(OpenMode::reading(true)) {
+    let block_bytes = BLOCK_BYTES.max(part.block_bytes().into()).min(part.size_bytes);
+    let is_aligned = block_bytes.is_multiple_of(part.block_bytes().into());
+    let opened = match part.open(OpenMode::reading(is_aligned)) {
         Err(TargetError::DirectUnsupported { .. }) => part.open(OpenMode::reading(false)),
         other => other,
     }?;
     let file = File::from(opened.fd);
-    let block_bytes = BLOCK_BYTES.max(part.block_bytes().into()).min(part.size_bytes);
     let blocks = part.size_bytes / block_bytes;
     let alignment = part.dio_mem_align_bytes.max(ALIGNMENT_BYTES) as usize;
     let mut memory = vec![0u8; block_bytes as usize + alignment];
@@ -80,8 +81,10 @@ pub fn sample_blocks(part: &Part, count: u32, seed: u64) -> Result<BlockSample, 
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut sample = BlockSample { read: 0, zero: 0, compressible: 0 };
     let mut seen = HashMap::new();
+    // Blocks before those of the workload do not matter.
+    let first = (part.offset_bytes / block_bytes).min(blocks - 1);
     for _ in 0..count {
-        let block = random.next_u64() % blocks;
+        let block = first + random.next_u64() % (blocks - first);
         file.read_exact_at(buffer, part.base_bytes + block * block_bytes)
             .map_err(|source| TargetError::io(&part.path, "read a block", source))?;
         sample.add(block, buffer, &mut seen);

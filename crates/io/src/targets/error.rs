@@ -28,10 +28,21 @@ pub enum TargetError {
         block_bytes: u64,
     },
     #[error(
-        "{} holds {}, not the {} asked; hint: use --size={size_bytes} or less",
-        path.display(), Bytes(*size_bytes), Bytes(*asked_bytes)
+        "{} holds {}, not the {} asked{}; hint: use --size={} or less{}",
+        path.display(),
+        Bytes(*size_bytes),
+        Bytes(*asked_bytes),
+        if *offset_bytes > 0 { " with the offset" } else { "" },
+        size_bytes.saturating_sub(*offset_bytes).max(1),
+        if *offset_bytes > 0 { ", or a smaller --offset" } else { "" },
     )]
-    SizeBeyondEnd { path: PathBuf, size_bytes: u64, asked_bytes: u64 },
+    SizeBeyondEnd {
+        path: PathBuf,
+        size_bytes: u64,
+        asked_bytes: u64,
+        /// First byte asked for.
+        offset_bytes: u64,
+    },
     #[error(
         "{}: {file_system} does not support direct I/O; hint: use --direct=0, which goes through the \
          page cache",

@@ -56,8 +56,8 @@ pub struct Part {
     pub kind: PartKind,
     /// Offset of the first byte that a workload may touch.
     pub base_bytes: u64,
-    /// Number of bytes from there that a workload may touch: a multiple of `logical_block_bytes` and of
-    /// `dio_offset_align_bytes`, at least one of each.
+    /// Number of bytes from there that a workload may touch, at least 1. A multiple of `logical_block_bytes` and of
+    /// `dio_offset_align_bytes`, except for an existing file of others that is used through the page cache.
     pub size_bytes: u64,
     /// Logical block size of the device, or of the device under the file.
     pub logical_block_bytes: u32,
@@ -75,6 +75,10 @@ pub struct Part {
     pub(super) place: Option<FilePlace>,
     /// True if the workload writes, not only the prefill.
     pub(super) load_writes: bool,
+    /// False if the engine issues no I/O. Nothing is then written, not even by the prefill.
+    pub(super) issues_io: bool,
+    /// First usable byte that a workload uses.
+    pub(super) offset_bytes: u64,
     pub(super) permission: Permission,
     pub(super) lock: Option<Arc<File>>,
 }

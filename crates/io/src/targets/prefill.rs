@@ -63,9 +63,21 @@ pub fn need(part: &Part) -> Result<PrefillNeed, TargetError> {
     };
     Ok(match unwritten_bytes {
         0 => PrefillNeed::None,
-        _ if part.may_write() => PrefillNeed::From { offset_bytes: 0 },
+        _ if part.may_write() => PrefillNeed::From { offset_bytes: first_byte(part) },
         unwritten_bytes => PrefillNeed::NotAllowed { unwritten_bytes },
     })
+}
+
+/// Returns where to begin in a part that was never filled. What iogauge did not make is not written before the first
+/// block that the workload uses as a whole.
+fn first_byte(part: &Part) -> u64 {
+    match part.kind {
+        PartKind::File(FileOrigin::ToMake | FileOrigin::Ours(_)) => 0,
+        PartKind::File(FileOrigin::Foreign) | PartKind::BlockDevice => part
+            .offset_bytes
+            .next_multiple_of(u64::from(part.block_bytes()).max(1))
+            .min(part.size_bytes),
+    }
 }
 
 /// A prefill in progress. If it is dropped without [`Prefill::finish`], the file's marker records the progress, and the

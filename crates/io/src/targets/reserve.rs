@@ -34,12 +34,13 @@ pub(super) const SIZE_STEP_BYTES: u64 = 1 << 20;
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Returns the bytes of a file that will be written: all if the workload writes, otherwise those missing from the
-/// prefill.
+/// Returns the bytes of a file that will be written: none without I/O, all if the workload writes, otherwise those
+/// missing from the prefill.
 pub(super) fn written_range(part: &Part) -> Range<u64> {
     let end = part.base_bytes.saturating_add(part.size_bytes);
     let start = match part.kind {
         PartKind::BlockDevice => end,
+        PartKind::File(_) if !part.issues_io => end,
         PartKind::File(FileOrigin::ToMake) => 0,
         PartKind::File(_) if part.load_writes => part.base_bytes,
         PartKind::File(FileOrigin::Ours(header)) if part.may_write() => {

@@ -35,10 +35,14 @@ pub struct Intent {
     /// Usable size of each part in bytes. `None` means all of a device or existing file, and for a new file 1 GiB, or
     /// all that the disk can spare if that is less.
     pub size_bytes: Option<u64>,
+    /// First usable byte that a workload uses. Nothing is written before it to what iogauge did not make.
+    pub offset_bytes: u64,
     /// True if the workload bypasses the page cache.
     pub direct: bool,
     /// True if a missing test file may be created.
     pub create: bool,
+    /// False if the engine issues no I/O. Files are then neither created nor written and need no space.
+    pub issues_io: bool,
 }
 
 impl Default for Intent {
@@ -49,8 +53,10 @@ impl Default for Intent {
             destroy_data: false,
             overwrite: false,
             size_bytes: None,
+            offset_bytes: 0,
             direct: true,
             create: true,
+            issues_io: true,
         }
     }
 }
@@ -159,6 +165,8 @@ fn resolve_device(
         device: Some(number),
         place: None,
         load_writes: intent.writes,
+        issues_io: intent.issues_io,
+        offset_bytes: intent.offset_bytes,
         permission: Permission::Read,
         lock: None,
         path: real_path(found, path)?,
@@ -231,6 +239,8 @@ fn file_part(place: FilePlace, volume: Option<FileSystem>, intent: &Intent, root
         file_system: volume.map(|v| v.file_system),
         judged: None,
         load_writes: intent.writes,
+        issues_io: intent.issues_io,
+        offset_bytes: intent.offset_bytes,
         permission: Permission::Read,
         lock: None,
         path: place.path().to_owned(),
@@ -276,7 +286,7 @@ fn to_make(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, Tar
     part.dio_mem_align_bytes = alignment.memory_bytes;
     part.dio_offset_align_bytes = alignment.offset_bytes;
     part.permission = Permission::WriteFile;
-    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(default_size(&room)))?;
+    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(default_size(&room)));
     check_reserve(&part)?;
     Ok(part)
 }
@@ -305,7 +315,7 @@ fn ours(
     }
     part.look()?;
     check_direct(&part, intent)?;
-    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(header.size_bytes))?;
+    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(header.size_bytes));
     check_reserve(&part)?;
     Ok(part)
 }
@@ -356,32 +366,29 @@ fn check_file_limit(part: &Part) -> Result<(), TargetError> {
 
 /// Returns the usable size of a device or file that cannot grow.
 fn existing_size(part: &Part, end_bytes: u64, intent: &Intent) -> Result<u64, TargetError> {
-    match intent.size_bytes {
-        Some(asked_bytes) if asked_bytes > end_bytes => Err(TargetError::SizeBeyondEnd {
+    let size_bytes = intent.size_bytes.unwrap_or(end_bytes);
+    if size_bytes > end_bytes {
+        return Err(TargetError::SizeBeyondEnd {
             path: part.path.clone(),
             size_bytes: end_bytes,
-            asked_bytes,
-        }),
-        asked => whole_blocks(part, asked.unwrap_or(end_bytes)),
+            asked_bytes: size_bytes,
+            offset_bytes: intent.offset_bytes,
+        });
     }
-}
-
-/// Rounds the size down to whole blocks.
-fn whole_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
-    let block_bytes = u64::from(part.block_bytes());
-    let whole = size_bytes / block_bytes * block_bytes;
-    if whole == 0 {
+    // Through the page cache, I/O reaches any byte of a file.
+    let is_exact = !intent.direct && part.kind != PartKind::BlockDevice;
+    let block_bytes = if is_exact { 1 } else { u64::from(part.block_bytes()) };
+    if size_bytes < block_bytes {
         return Err(TargetError::TooSmall { path: part.path.clone(), size_bytes, block_bytes });
     }
-    Ok(whole)
+    Ok(size_bytes - size_bytes % block_bytes)
 }
 
 /// Returns the usable size of a file that iogauge creates or may enlarge: the requested size, rounded up to whole
 /// blocks.
-fn in_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
-    let whole = whole_blocks(part, size_bytes)?;
-    let more = u64::from(whole < size_bytes) * u64::from(part.block_bytes());
-    Ok(whole.saturating_add(more))
+fn in_blocks(part: &Part, size_bytes: u64) -> u64 {
+    let block_bytes = u64::from(part.block_bytes());
+    size_bytes.max(1).checked_next_multiple_of(block_bytes).unwrap_or(size_bytes)
 }
 
 #[cfg(test)]

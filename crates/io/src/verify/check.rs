@@ -3,7 +3,7 @@
 
 use super::classify::{Expected, UnitPlace};
 use super::findings::BadUnit;
-use super::ledger::{Known, Territory};
+use super::ledger::Territory;
 use super::verifier::JobVerify;
 use crate::buffers::BufferPool;
 use crate::engine::io_uring::Uring;
@@ -56,7 +56,9 @@ pub struct CheckReads {
 /// A running check.
 #[derive(Debug)]
 pub struct Check {
-    threads: Vec<JoinHandle<Result<CheckReads, WorkerError>>>,
+    /// Each with the index of its job.
+    threads: Vec<(usize, JoinHandle<Result<CheckReads, WorkerError>>)>,
+    jobs: usize,
     progress: Arc<ReadProgress>,
     total_units: u64,
 }
@@ -77,8 +79,9 @@ impl Check {
     /// If the system refuses a thread. [`Self::finish`] returns the errors of engines.
     pub fn start(jobs: Vec<CheckJob>) -> Result<Self, WorkerError> {
         let mut fields: Vec<Arc<Field>> = Vec::new();
-        let mut check = Self { threads: Vec::new(), progress: Arc::default(), total_units: 0 };
-        for job in jobs {
+        let (threads, progress, all) = (Vec::new(), Arc::default(), jobs.len());
+        let mut check = Self { threads, jobs: all, progress, total_units: 0 };
+        for (index, job) in jobs.into_iter().enumerate() {
             if !engine::is_direct(&job.load) {
                 forget(&job.files);
             }
@@ -86,7 +89,7 @@ impl Check {
             for territory in &job.verify.territories {
                 let known = fields.iter().find(|f| Arc::ptr_eq(&f.territory, territory));
                 let field = known.cloned().unwrap_or_else(|| {
-                    check.total_units += territory.touched();
+                    check.total_units += territory.unchecked();
                     Arc::new(Field { territory: territory.clone(), next: AtomicU64::new(0) })
                 });
                 if !fields.iter().any(|known| Arc::ptr_eq(known, &field)) {
@@ -108,7 +111,7 @@ impl Check {
                     .stack_size(STACK_BYTES)
                     .spawn(move || work(&job, &fields, &progress, queue_depth, number))
                     .map_err(WorkerError::Thread)?;
-                check.threads.push(thread);
+                check.threads.push((index, thread));
             }
         }
         Ok(check)
@@ -129,7 +132,7 @@ impl Check {
     /// Returns true if everything has been read, or nothing more will be.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
+        self.threads.iter().all(|(_, thread)| thread.is_finished())
     }
 
     /// Ends the check after the outstanding I/Os.
@@ -143,30 +146,36 @@ impl Check {
         self.threads.clear();
     }
 
-    /// Waits until the check ends, and returns its reads.
+    /// Waits until the check ends, and returns the reads of each job.
     ///
     /// # Errors
     /// If an engine failed or could not be created.
-    pub fn finish(mut self) -> Result<CheckReads, WorkerError> {
-        let mut result = Ok(CheckReads::default());
-        for thread in self.threads.drain(..) {
-            let own = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            result = result.and_then(|mut all| {
-                let own = own?;
-                all.ios += own.ios;
-                all.bytes += own.bytes;
-                all.service.merge(&own.service);
-                Ok(all)
-            });
+    pub fn finish(mut self) -> Result<Vec<CheckReads>, WorkerError> {
+        let mut jobs: Vec<CheckReads> = (0..self.jobs).map(|_| CheckReads::default()).collect();
+        let mut result = Ok(());
+        for (job, thread) in self.threads.drain(..) {
+            match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                Ok(own) => jobs[job].add(&own),
+                Err(error) => result = result.and(Err(error)),
+            }
         }
-        result
+        result.map(|()| jobs)
+    }
+}
+
+impl CheckReads {
+    /// Adds other reads.
+    pub fn add(&mut self, other: &Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.service.merge(&other.service);
     }
 }
 
 impl Drop for Check {
     fn drop(&mut self) {
         self.stop();
-        for thread in self.threads.drain(..) {
+        for (_, thread) in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
@@ -320,7 +329,7 @@ impl<'a> Reader<'a> {
             }
             let field = self.fields.get(self.part)?;
             let territory = &field.territory;
-            let written = |unit: &u64| territory.known(*unit) != Known::Untouched;
+            let written = |unit: &u64| territory.is_unchecked(*unit);
             if let Some(first) = self.rest.clone().find(written) {
                 let end =
                     (first..self.rest.end).find(|unit| !written(unit)).unwrap_or(self.rest.end);
@@ -392,7 +401,7 @@ impl<'a> Reader<'a> {
             if number - units.start >= whole {
                 let fault = VerifyFault::Unreadable { errno: -result };
                 let found = BadUnit { part: territory.part, offset_bytes, len: unit_bytes, fault };
-                verify.findings.wrong(found, verify.fatal);
+                verify.findings.wrong(verify.number, found, verify.fatal);
                 continue;
             }
             let place = UnitPlace { part: territory.part, offset_bytes };

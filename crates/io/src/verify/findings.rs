@@ -27,6 +27,8 @@ pub struct Totals {
     pub bytes: u64,
     /// Units that could not be judged.
     pub unjudged: u64,
+    /// Units among them that were never written.
+    pub unwritten: u64,
     /// Units that are not as they were written.
     pub corrupted: u64,
 }
@@ -37,25 +39,40 @@ pub struct Findings {
     units: AtomicU64,
     bytes: AtomicU64,
     unjudged: AtomicU64,
+    unwritten: AtomicU64,
     corrupted: AtomicU64,
+    /// Wrong units of each job.
+    corrupted_of: Box<[AtomicU64]>,
     over: AtomicBool,
     first: Mutex<Vec<BadUnit>>,
 }
 
 impl Findings {
+    /// Creates the findings of a step with this many jobs.
+    #[must_use]
+    pub fn new(jobs: usize) -> Self {
+        let corrupted_of = (0..jobs).map(|_| AtomicU64::new(0)).collect();
+        Self { corrupted_of, ..Self::default() }
+    }
+
     pub(super) fn right(&self, len: u32) {
         self.units.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(len.into(), Ordering::Relaxed);
     }
 
-    pub(super) fn unjudged(&self) {
+    /// Counts a unit that could not be judged, because it was never written or for another reason.
+    pub(super) fn unjudged(&self, is_unwritten: bool) {
         self.unjudged.fetch_add(1, Ordering::Relaxed);
+        self.unwritten.fetch_add(is_unwritten.into(), Ordering::Relaxed);
     }
 
-    /// Adds a finding. If `fatal`, it ends the check.
-    pub(super) fn wrong(&self, found: BadUnit, fatal: bool) {
+    /// Adds a finding of a job. If `fatal`, it ends the check.
+    pub(super) fn wrong(&self, job: usize, found: BadUnit, fatal: bool) {
         self.right(found.len);
         self.corrupted.fetch_add(1, Ordering::Relaxed);
+        if let Some(own) = self.corrupted_of.get(job) {
+            own.fetch_add(1, Ordering::Relaxed);
+        }
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let same =
             |known: &BadUnit| known.part == found.part && known.offset_bytes == found.offset_bytes;
@@ -82,8 +99,15 @@ impl Findings {
             units: load(&self.units),
             bytes: load(&self.bytes),
             unjudged: load(&self.unjudged),
+            unwritten: load(&self.unwritten),
             corrupted: load(&self.corrupted),
         }
+    }
+
+    /// Returns the number of wrong units of a job.
+    #[must_use]
+    pub fn corrupted_of(&self, job: usize) -> u64 {
+        self.corrupted_of.get(job).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// Returns the first findings, in order of part and offset.

@@ -6,7 +6,7 @@
 //! is certain to land after it.
 //!
 //! Memory: 8 bytes per unit, allocated in pieces of 32 KiB where units are written. That is 2 MiB per GiB with units of
-//! 4 KiB.
+//! 4 KiB. It is twice that if units are read back while the load goes on (`verify_backlog`).
 
 use super::header::Format;
 use crate::offsets::Extent;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Number of units per piece of memory.
-const PIECE_UNITS: u64 = 4096;
+pub(super) const PIECE_UNITS: u64 = 4096;
 
 /// One unit's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,30 @@ pub struct Territory {
     pub run: u64,
     /// Number of the run's writes to each unit before the first one recorded here.
     before: u32,
-    pieces: Box<[OnceLock<EntryBlock>]>,
+    pieces: Pieces,
+    /// The entry of each unit when it was last read back while the load went on; 0 for never.
+    checked: Pieces,
+}
+
+/// Words of the units, in pieces that are allocated when a unit in them is first used.
+#[derive(Debug)]
+struct Pieces(Box<[OnceLock<EntryBlock>]>);
+
+impl Pieces {
+    fn new(units: u64) -> Self {
+        Self((0..units.div_ceil(PIECE_UNITS)).map(|_| OnceLock::new()).collect())
+    }
+
+    fn word(&self, unit: u64) -> &AtomicU64 {
+        let piece = self.0[(unit / PIECE_UNITS) as usize]
+            .get_or_init(|| (0..PIECE_UNITS).map(|_| AtomicU64::new(0)).collect());
+        &piece[(unit % PIECE_UNITS) as usize]
+    }
+
+    fn load(&self, unit: u64) -> u64 {
+        let piece = self.0.get((unit / PIECE_UNITS) as usize).and_then(OnceLock::get);
+        piece.map_or(0, |piece| piece[(unit % PIECE_UNITS) as usize].load(Ordering::SeqCst))
+    }
 }
 
 impl Territory {
@@ -154,14 +177,9 @@ impl Territory {
             format: stretch.format.clone(),
             run: stretch.round.map_or(run, |round| round.run),
             before: stretch.round.map_or(0, |round| round.number.saturating_sub(1)),
-            pieces: (0..units.div_ceil(PIECE_UNITS)).map(|_| OnceLock::new()).collect(),
+            pieces: Pieces::new(units),
+            checked: Pieces::new(units),
         }
-    }
-
-    fn entry(&self, unit: u64) -> &AtomicU64 {
-        let piece = self.pieces[(unit / PIECE_UNITS) as usize]
-            .get_or_init(|| (0..PIECE_UNITS).map(|_| AtomicU64::new(0)).collect());
-        &piece[(unit % PIECE_UNITS) as usize]
     }
 
     /// Returns the numbers of the units in a range of whole units.
@@ -181,7 +199,7 @@ impl Territory {
     /// Records that a write is about to begin, and returns its sequence number.
     pub fn begin(&self, unit: u64) -> u32 {
         let change = |word| Some(UnitEntry(word).begin().0);
-        let entry = self.entry(unit);
+        let entry = self.pieces.word(unit);
         // SeqCst: a write is recorded before it is submitted, regardless of what other threads record.
         let before = entry.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
         UnitEntry(before.unwrap_or_default()).begin().writes().wrapping_add(self.before)
@@ -190,13 +208,13 @@ impl Territory {
     /// Records that a write has ended. If it did not succeed, part of it may have landed.
     pub fn end(&self, unit: u64, succeeded: bool) {
         let change = |word| Some(UnitEntry(word).end(succeeded).0);
-        let _ = self.entry(unit).fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+        let _ = self.pieces.word(unit).fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
     }
 
     /// Returns what is known about the content of a unit.
     #[must_use]
     pub fn known(&self, unit: u64) -> Known {
-        self.known_of(UnitEntry(self.word(unit)))
+        self.known_of(UnitEntry(self.pieces.load(unit)))
     }
 
     /// Returns what an entry says about its unit.
@@ -204,27 +222,39 @@ impl Territory {
         entry.known().behind(self.before)
     }
 
-    fn word(&self, unit: u64) -> u64 {
-        let piece = self.pieces.get((unit / PIECE_UNITS) as usize).and_then(OnceLock::get);
-        piece.map_or(0, |piece| piece[(unit % PIECE_UNITS) as usize].load(Ordering::SeqCst))
+    /// Records that a unit was read back and judged, with the entry that it had.
+    pub(super) fn check(&self, unit: u64, entry: UnitEntry) {
+        self.checked.word(unit).store(entry.0, Ordering::SeqCst);
+    }
+
+    /// Returns true if a unit was written, and not read back since its last write.
+    pub(super) fn is_unchecked(&self, unit: u64) -> bool {
+        let word = self.pieces.load(unit);
+        word != 0 && self.checked.load(unit) != word
     }
 
     /// Reads the entry of each unit once. Returns a number that stays the same as long as no write to any of them
     /// begins or ends; `None` if one is in progress.
     pub(crate) fn look(&self, units: Range<u64>, entries: &mut Vec<UnitEntry>) -> Option<u64> {
         entries.clear();
-        entries.extend(units.map(|unit| UnitEntry(self.word(unit))));
+        entries.extend(units.map(|unit| UnitEntry(self.pieces.load(unit))));
         if entries.iter().any(|entry| entry.under_way() > 0) {
             return None;
         }
         Some(entries.iter().fold(0, |still, entry| crate::offsets::mix64(still ^ entry.0)))
     }
 
-    /// Returns the number of units that were written.
+    /// Returns the numbers of the pieces in which a unit was written.
+    pub(super) fn touched_pieces(&self) -> impl Iterator<Item = u64> {
+        self.pieces.0.iter().zip(0..).filter_map(|(piece, number)| piece.get().map(|_| number))
+    }
+
+    /// Returns the number of units that were written, and not read back since.
     #[must_use]
-    pub fn touched(&self) -> u64 {
-        let words = self.pieces.iter().filter_map(OnceLock::get).flat_map(|piece| piece.iter());
-        words.filter(|word| word.load(Ordering::SeqCst) != 0).count() as u64
+    pub fn unchecked(&self) -> u64 {
+        let units =
+            self.touched_pieces().flat_map(|piece| piece * PIECE_UNITS..(piece + 1) * PIECE_UNITS);
+        units.filter(|unit| self.is_unchecked(*unit)).count() as u64
     }
 }
 
@@ -243,9 +273,10 @@ impl LoadRange {
     }
 }
 
-/// Refuses to record more units than fit into memory, assuming that all of them are written.
-fn check_memory(units: u64, room: &Room) -> Result<(), LedgerError> {
-    let asked_bytes = units.saturating_mul(size_of::<AtomicU64>() as u64);
+/// Refuses to record more units than fit into memory, assuming that all of them are written. `words` is the number of
+/// words for each unit.
+fn check_memory(units: u64, words: u64, room: &Room) -> Result<(), LedgerError> {
+    let asked_bytes = units.saturating_mul(words * size_of::<AtomicU64>() as u64);
     let (most_bytes, bound) = (room.memory_bytes, room.memory_bound());
     if asked_bytes <= most_bytes {
         return Ok(());
@@ -325,7 +356,10 @@ impl Ledger {
             kept_apart(own, writing(), overlaps)?;
         }
         if !kept.is_empty() {
-            check_memory(kept.iter().map(LoadRange::units).sum(), &Room::here())?;
+            let has_backlog =
+                writing().any(|w| w.load.verify.as_ref().is_some_and(|v| v.backlog.is_some()));
+            let words = if has_backlog { 2 } else { 1 };
+            check_memory(kept.iter().map(LoadRange::units).sum(), words, &Room::here())?;
         }
         let run = RandomState::new().hash_one(std::time::SystemTime::now());
         let territories = kept.iter().map(|stretch| Arc::new(Territory::new(run, stretch)));

@@ -10,6 +10,7 @@ mod digest;
 mod findings;
 pub mod header;
 pub mod ledger;
+pub mod state;
 pub(crate) mod verifier;
 
 pub use findings::{BadUnit, Findings, Totals};

@@ -4,6 +4,7 @@ use super::classify::{Expected, UnitPlace, UnitState, judge};
 use super::findings::{BadUnit, Findings};
 use super::header::{Format, Origin};
 use super::ledger::{Known, Ledger, Territory, UnitEntry, format};
+use super::state::SavedState;
 use crate::engine::Op;
 use crate::offsets::Extent;
 use iogauge_model::load::{Load, VerifyBacklog};
@@ -13,6 +14,8 @@ use std::sync::Arc;
 /// What the workers of a job that verifies share.
 #[derive(Debug)]
 pub struct JobVerify {
+    /// Number of the job in the step.
+    pub(super) number: usize,
     pub(super) format: Format,
     /// Record of writes for each part; empty for a job that only reads.
     pub(super) territories: Vec<Arc<Territory>>,
@@ -24,15 +27,18 @@ pub struct JobVerify {
     backlog: Option<VerifyBacklog>,
     /// True if only reads that replace a write are judged.
     judges_writes: bool,
-    /// What a load that only reads should find.
+    /// What a load that only reads should find, if no state was loaded.
     expected: Expected,
+    /// What an earlier run wrote.
+    saved: Option<Arc<SavedState>>,
 }
 
 impl JobVerify {
-    /// Returns what a load needs on these parts, given with their index in the target; `None` if it does not verify. A
-    /// load that writes must be in the ledger.
+    /// Returns what the load of a job needs on these parts, given with their index in the target; `None` if it does not
+    /// verify. A load that writes must be in the ledger.
     #[must_use]
     pub fn of(
+        number: usize,
         load: &Load,
         parts: &[(u32, Extent)],
         ledger: &Ledger,
@@ -46,6 +52,7 @@ impl JobVerify {
             Vec::new()
         };
         Some(Self {
+            number,
             format: format(load, verify),
             territories,
             parts: parts.iter().map(|(part, _)| *part).collect(),
@@ -58,7 +65,26 @@ impl JobVerify {
                 run: round.run,
                 sequence: round.number,
             }),
+            saved: None,
         })
+    }
+
+    /// Returns the same for a load that reads what an earlier run wrote.
+    #[must_use]
+    pub fn with_saved(self, saved: Arc<SavedState>) -> Self {
+        Self { saved: Some(saved), ..self }
+    }
+
+    /// Returns the format of the units.
+    #[must_use]
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// Returns the record of writes, for a load that writes.
+    #[must_use]
+    pub fn territories(&self) -> &[Arc<Territory>] {
+        &self.territories
     }
 
     /// Judges a unit read by a load that also writes, if something is known about it. The final read-back counts the
@@ -75,11 +101,14 @@ impl JobVerify {
     pub(super) fn judge(&self, unit: &mut [u8], place: UnitPlace, expected: Expected) {
         match judge(&self.format, unit, place, expected) {
             UnitState::Right => self.findings.right(self.format.unit_bytes),
-            UnitState::Unjudged => self.findings.unjudged(),
+            UnitState::Unjudged => {
+                let is_unwritten = matches!(expected, Expected::Of { known: Known::Untouched, .. });
+                self.findings.unjudged(is_unwritten);
+            }
             UnitState::Wrong(fault) => {
                 let UnitPlace { part, offset_bytes } = place;
                 let found = BadUnit { part, offset_bytes, len: self.format.unit_bytes, fault };
-                self.findings.wrong(found, self.fatal);
+                self.findings.wrong(self.number, found, self.fatal);
             }
         }
     }
@@ -149,6 +178,8 @@ pub(crate) struct Verifier {
     worker: u32,
     /// State of the units when each slot's read began (see [`Territory::look`]); `None` if the read is not judged.
     still: Box<[Option<u64>]>,
+    /// True for each slot whose read is that of a write to be checked.
+    checks: Box<[bool]>,
     /// Entries of the units read last.
     entries: Vec<UnitEntry>,
     backlog: Option<Backlog>,
@@ -157,8 +188,9 @@ pub(crate) struct Verifier {
 impl Verifier {
     pub(crate) fn new(job: Arc<JobVerify>, worker: u32, slots: u32) -> Self {
         let still = vec![None; slots as usize].into_boxed_slice();
+        let checks = vec![false; slots as usize].into_boxed_slice();
         let backlog = job.backlog.map(|settings| Backlog::new(settings, slots));
-        Self { job, worker, still, entries: Vec::new(), backlog }
+        Self { job, worker, still, checks, entries: Vec::new(), backlog }
     }
 
     /// Returns true if a write is to be read back before the worker goes on.
@@ -166,9 +198,11 @@ impl Verifier {
         self.backlog.as_ref().is_some_and(|backlog| backlog.due > 0)
     }
 
-    /// Takes the next write that is to be read back.
-    pub(crate) fn take_check(&mut self) -> Option<WrittenRange> {
-        self.backlog.as_mut()?.take()
+    /// Takes the next write that is to be read back, for a slot.
+    pub(crate) fn take_check(&mut self, slot: u32) -> Option<WrittenRange> {
+        let range = self.backlog.as_mut()?.take();
+        self.checks[slot as usize] = range.is_some();
+        range
     }
 
     /// Prepares an I/O that is about to be submitted, and returns its operation: for a load that only checks, a write
@@ -213,6 +247,7 @@ impl Verifier {
         let job = &*self.job;
         let unit_bytes = job.format.unit_bytes as usize;
         let before = self.still[io.slot as usize];
+        let is_check = std::mem::take(&mut self.checks[io.slot as usize]);
         match (io.op, job.territories.get(io.part as usize)) {
             (Op::Write, Some(territory)) => {
                 let units = territory.units_of(io.offset_bytes, io.len);
@@ -227,10 +262,12 @@ impl Verifier {
                 // now. The entries are read only once, because more writes may begin a moment later.
                 let units = territory.units_of(io.offset_bytes, io.len);
                 if territory.look(units.clone(), &mut self.entries) == before {
-                    let entries = self.entries.iter().map(|entry| territory.known_of(*entry));
                     let units = units.zip(data.chunks_exact_mut(unit_bytes));
-                    for ((number, unit), known) in units.zip(entries) {
-                        job.judge_known(territory, number, unit, known);
+                    for ((number, unit), entry) in units.zip(&self.entries) {
+                        job.judge_known(territory, number, unit, territory.known_of(*entry));
+                        if is_check {
+                            territory.check(number, *entry);
+                        }
                     }
                 }
             }
@@ -238,7 +275,9 @@ impl Verifier {
                 let part = job.parts.get(io.part as usize).copied().unwrap_or(io.part);
                 let offsets = (io.offset_bytes..).step_by(unit_bytes);
                 for (offset_bytes, unit) in offsets.zip(data.chunks_exact_mut(unit_bytes)) {
-                    job.judge(unit, UnitPlace { part, offset_bytes }, job.expected);
+                    let place = UnitPlace { part, offset_bytes };
+                    let expected = job.saved.as_ref().map(|saved| saved.expected(place));
+                    job.judge(unit, place, expected.unwrap_or(job.expected));
                 }
             }
             _ => {}

@@ -79,7 +79,8 @@ pub enum WorkerError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(
-        "{option}={value} is not available to this process: {source}; hint: use another value, or run as root"
+        "{option}={value} is not available to this process: {source}; hint: use {}",
+        if *option == "nice" { "0 or more, or run as root" } else { "processors that nproc counts" }
     )]
     Placement { option: &'static str, value: String, source: std::io::Error },
     #[error("no thread for another worker: {0}; hint: use a smaller --iodepth or --numjobs")]

@@ -115,16 +115,16 @@ impl Chooser {
         self.sync_every != 0 && self.writes_since_sync >= self.sync_every
     }
 
-    /// Returns the next I/O.
+    /// Returns the next I/O, in this direction if one is given and no sync is due.
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Choice {
+    pub(crate) fn next(&mut self, asked: Option<Op>) -> Choice {
         if self.sync_is_due() {
             self.writes_since_sync = 0;
             return Choice { op: Op::Sync, part: self.last_written_part, offset_bytes: 0, len: 0 };
         }
-        let op = match self.mix {
-            Mix::Only(op) => op,
-            Mix::Mixed(reads_below) => {
+        let op = match (asked, self.mix) {
+            (Some(op), _) | (None, Mix::Only(op)) => op,
+            (None, Mix::Mixed(reads_below)) => {
                 if self.random.next_u64() >> 32 < reads_below {
                     Op::Read
                 } else {

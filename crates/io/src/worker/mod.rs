@@ -163,7 +163,8 @@ impl<E: Engine> Worker<E> {
             pool,
             chooser: Chooser::new(&load, offsets, seed),
             batch: Batching::new(load.batch, adapts, clock_ns),
-            pacer: schedule.map(Pacer::new),
+            pacer: schedule
+                .map(|schedule| Pacer::new(schedule, load.arrivals.and_then(|a| a.only))),
             pauses: Pauses::of(&load),
             closing_syncs,
             queued: false,
@@ -297,18 +298,18 @@ impl<E: Engine> Worker<E> {
                 queued += 1;
                 continue;
             }
-            let mut intended_ns = now_ns;
+            let (mut intended_ns, mut direction) = (now_ns, None);
             // A sync belongs to the writes before it: it takes no arrival and no I/O of the quota.
             if !state.chooser.sync_is_due() {
                 if let Some(pacer) = &mut state.pacer {
-                    let Some(due_ns) = pacer.take_due(now_ns) else { break };
-                    intended_ns = due_ns;
+                    let Some(due) = pacer.take(now_ns) else { break };
+                    (intended_ns, direction) = due;
                 }
                 if !state.take_quota() {
                     break;
                 }
             }
-            let Some(slot) = state.next(intended_ns) else { break };
+            let Some(slot) = state.next(intended_ns, direction) else { break };
             let io = state.io(slot);
             self.engine.queue(io);
             state.fresh.push(slot);
@@ -441,9 +442,9 @@ impl WorkerState {
 
     /// Decides on the next I/O and puts it into a slot.
     #[inline(always)]
-    fn next(&mut self, intended_ns: u64) -> Option<u32> {
+    fn next(&mut self, intended_ns: u64, direction: Option<Op>) -> Option<u32> {
         let slot = self.free.pop()?;
-        let choice = self.chooser.next();
+        let choice = self.chooser.next(direction);
         if let Some(quota) = &self.quota {
             quota.charge(u64::from(choice.len) * u64::from(self.ios_per_chain()));
         }

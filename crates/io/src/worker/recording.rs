@@ -29,9 +29,8 @@ impl WorkerState {
     pub(super) fn review_recording(&mut self, now_ns: u64) {
         let counts = !self.pauses.as_ref().is_some_and(Pauses::is_uncounted);
         let Some(recorder) = &mut self.recorder else { return };
-        if self.stopping {
-            recorder.end_if_uncounted(now_ns);
-        } else if counts {
+        recorder.end_if_uncounted(self.stopping, now_ns);
+        if counts && !self.stopping {
             recorder.begin_if_wanted(now_ns);
         }
     }

@@ -1,7 +1,8 @@
 //! Intended start times of scheduled I/Os: one schedule for all workers of a job.
 
+use crate::engine::Op;
 use crate::offsets::mix64;
-use iogauge_model::load::ArrivalProcess;
+use iogauge_model::load::{ArrivalProcess, RatedDirection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -200,6 +201,9 @@ pub(crate) struct Due {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     schedule: Arc<Schedule>,
+    /// The direction that arrives, if only one does. I/Os of the other one then take all other room, as in a closed
+    /// loop.
+    only: Option<Op>,
     reserved: Option<Reserved>,
 }
 
@@ -210,13 +214,29 @@ struct Reserved {
 }
 
 impl Pacer {
-    pub(crate) fn new(schedule: Arc<Schedule>) -> Self {
-        Self { schedule, reserved: None }
+    pub(crate) fn new(schedule: Arc<Schedule>, only: Option<RatedDirection>) -> Self {
+        let only = only.map(|only| match only {
+            RatedDirection::Read => Op::Read,
+            RatedDirection::Write => Op::Write,
+        });
+        Self { schedule, only, reserved: None }
+    }
+
+    /// Takes the next I/O that may begin now. Returns its intended start, and its direction if that is not for the
+    /// worker to choose.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<(u64, Option<Op>)> {
+        match (self.take_due(now_ns), self.only) {
+            (Some(due_ns), only) => Some((due_ns, only)),
+            (None, Some(Op::Write)) => Some((now_ns, Some(Op::Read))),
+            (None, Some(_)) => Some((now_ns, Some(Op::Write))),
+            (None, None) => None,
+        }
     }
 
     /// Takes the next arrival if it is due, and returns its intended start. In a closed loop, there is always one.
     #[inline(always)]
-    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u64> {
+    fn take_due(&mut self, now_ns: u64) -> Option<u64> {
         match self.reserved {
             Some(reserved) if reserved.due_ns > now_ns => None,
             Some(reserved) => {
@@ -248,7 +268,7 @@ impl Pacer {
     /// Returns true if only completions make room for the next I/O.
     #[inline(always)]
     pub(crate) fn is_closed_loop(&self) -> bool {
-        self.schedule.position() == ALWAYS
+        self.only.is_some() || self.schedule.position() == ALWAYS
     }
 
     /// Gives up the reservation if the schedule was restarted or the worker's queue depth is 0.

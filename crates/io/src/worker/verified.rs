@@ -38,7 +38,7 @@ impl WorkerState {
     #[cold]
     pub(super) fn next_check(&mut self, now_ns: u64) -> Option<u32> {
         let slot = self.free.pop()?;
-        let Some(range) = self.verify.as_mut().and_then(|verify| verify.take_check()) else {
+        let Some(range) = self.verify.as_mut().and_then(|verify| verify.take_check(slot)) else {
             self.free.push(slot);
             return None;
         };

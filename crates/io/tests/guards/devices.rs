@@ -144,6 +144,12 @@ fn device_is_prefilled_where_sample_finds_zeros() {
     let writing = resolve(&device.path, writes_anything()).unwrap();
     assert_eq!(need(&writing.parts[0]).unwrap(), PrefillNeed::From { offset_bytes: 0 });
     drop(writing);
+    // Nothing is written before the first block of the workload.
+    let behind = iogauge_io::targets::Intent { offset_bytes: 8 * MIB + 1, ..writes_anything() };
+    let writing = resolve(&device.path, behind).unwrap();
+    let wanted = PrefillNeed::From { offset_bytes: 8 * MIB + 512 };
+    assert_eq!(need(&writing.parts[0]).unwrap(), wanted);
+    drop(writing);
     fill(&device.path, 8 * MIB);
     let sample = sample_blocks(&reading.parts[0], 200, 7).unwrap();
     assert_eq!(sample.read, 200);
@@ -158,6 +164,9 @@ fn size_larger_than_device_is_rejected() {
     let asked = |bytes| iogauge_io::targets::Intent { size_bytes: Some(bytes), ..reads() };
     let error = resolve(&device.path, asked(17 * MIB)).unwrap_err();
     assert!(matches!(error, TargetError::SizeBeyondEnd { .. }), "{error}");
+    let behind = iogauge_io::targets::Intent { offset_bytes: 15 * MIB, ..asked(17 * MIB) };
+    let error = resolve(&device.path, behind).unwrap_err().to_string();
+    assert!(error.contains("with the offset; hint: use --size=1048576 or less"), "{error}");
     assert_eq!(resolve(&device.path, asked(MIB + 5)).unwrap().parts[0].size_bytes, MIB);
 }
 

@@ -181,10 +181,15 @@ fn invalid_paths_and_sizes_give_distinct_errors() {
     let absent = dir.path().join("absent");
     let no_make = Intent { create: false, ..reads() };
     assert!(matches!(resolve(&absent, no_make), Err(TargetError::NotFound { .. })));
-    assert!(matches!(resolve(&absent, sized(reads(), 100)), Err(TargetError::TooSmall { .. })));
+    // A new file has whole blocks.
+    assert_eq!(resolve(&absent, sized(reads(), 100)).unwrap().parts[0].size_bytes, 4096);
     let small = dir.path().join("small");
     fs::write(&small, "x").unwrap();
     assert!(matches!(resolve(&small, reads()), Err(TargetError::TooSmall { .. })));
+    let buffered = || Intent { direct: false, ..reads() };
+    assert_eq!(resolve(&small, buffered()).unwrap().parts[0].size_bytes, 1);
+    fs::write(&small, "").unwrap();
+    assert!(matches!(resolve(&small, buffered()), Err(TargetError::TooSmall { .. })));
     let file = image(MIB);
     let twice = [file.path().to_owned(), file.path().to_owned()];
     let error = Target::resolve(&twice, &reads(), &Roots::default()).unwrap_err();

@@ -26,6 +26,15 @@ fn needed(path: &Path, intent: Intent) -> u64 {
 }
 
 #[test]
+fn target_without_io_needs_no_space() {
+    let (mount, _device) = or_skip!("target_without_io", mounted("ext4", 256 * MIB));
+    let path = mount.point.join("iogauge.dat");
+    assert!(needed(&path, sized(GIB)) >= GIB);
+    let without_io = Intent { issues_io: false, ..sized(GIB) };
+    assert_eq!(resolved(&path, without_io).size_bytes, GIB);
+}
+
+#[test]
 fn concurrent_allocations_succeed_only_if_they_fit() {
     let (mount, _device) = or_skip!("together", mounted("ext4", 1500 * MIB));
     let spare = available(&mount.point) - GIB;

@@ -14,7 +14,7 @@ const DEVICE: &str = "channels=4,service=1ms";
 const SERVICE_NS: f64 = 1e6;
 
 fn start(load: &Load, rate_iops: f64, max_depth: u32) -> VirtualPool {
-    let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Poisson });
+    let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Poisson, only: None });
     let load = Load { engine: EngineKind::Sim, arrivals, ..load.clone() };
     load.validate().unwrap();
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
@@ -139,7 +139,7 @@ fn pool_switches_between_closed_and_open_loop() {
 #[test]
 fn rate_is_divided_in_proportion_to_job_rates() {
     let job = |rate_iops| {
-        let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
+        let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear, only: None });
         let load = Load { engine: EngineKind::Sim, iodepth: 16, arrivals, ..Load::default() };
         let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
         PoolJob { load, files: Arc::default(), extents }

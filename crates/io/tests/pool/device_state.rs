@@ -116,7 +116,7 @@ fn spent_burst_credits_persist_until_earned_again() {
     let (window, _) = step(&slot, &reads(32), SECOND);
     assert_near("IOPS without", window.iops(), 1000.0, 0.01);
     // Two seconds at half the cap earn 1000 credits.
-    let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Linear });
+    let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Linear, only: None });
     step(&slot, &Load { arrivals, ..reads(32) }, 2 * SECOND);
     let (window, _) = step(&slot, &reads(32), SECOND);
     assert_near("IOPS after some rest", window.iops(), 2000.0, 0.02);
@@ -158,7 +158,7 @@ fn arrivals_and_job_times_start_with_their_pool() {
     let slot = slot(EVEN);
     step(&slot, &reads(1), 3 * SECOND);
     for process in [ArrivalProcess::Linear, ArrivalProcess::Poisson] {
-        let arrivals = Some(Arrivals { rate_iops: 500.0, process });
+        let arrivals = Some(Arrivals { rate_iops: 500.0, process, only: None });
         let (window, _) = step(&slot, &Load { arrivals, ..reads(8) }, 2 * SECOND);
         let offered = window.offered().unwrap();
         assert_near("arrivals", offered.ios as f64, 1000.0, 0.1);

@@ -197,5 +197,8 @@ fn workers_run_on_their_assigned_cpus() {
     let files = std::sync::Arc::new(vec![file.into()]);
     let job = iogauge_io::pool::PoolJob { load, files, extents };
     let error = iogauge_io::pool::ThreadPool::start(vec![job], 1).unwrap_err().to_string();
-    assert!(error.contains("cpus_allowed=1023") && error.contains("use another value"), "{error}");
+    assert!(
+        error.contains("cpus_allowed=1023") && error.contains("use processors that nproc counts"),
+        "{error}"
+    );
 }

@@ -121,7 +121,7 @@ fn simulated_windows_sum_to_the_io_quota() {
 #[test]
 fn simulated_pool_achieves_offered_rate() {
     for process in [ArrivalProcess::Linear, ArrivalProcess::Poisson] {
-        let arrivals = Some(Arrivals { rate_iops: 5000.0, process });
+        let arrivals = Some(Arrivals { rate_iops: 5000.0, process, only: None });
         let load = Load { iodepth: 64, numjobs: 2, arrivals, ..Load::default() };
         let mut pool = start(load, "service=100us", 128);
         for rate in [5000.0, 20_000.0, 1000.0] {
@@ -143,7 +143,8 @@ fn simulated_pool_achieves_offered_rate() {
 fn response_time_includes_wait_for_a_slot() {
     // With one slot and constant service times at half load, the mean wait is half the service time by the
     // Pollaczek–Khinchine formula. The service time does not include it.
-    let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
+    let arrivals =
+        Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson, only: None });
     let mut pool = start(Load { arrivals, ..Load::default() }, EVEN, 1);
     pool.advance(200 * SECOND).unwrap();
     let window = pool.take_window().unwrap();
@@ -191,7 +192,8 @@ fn dependent_chains_read_before_they_write() {
     }
     assert_eq!((total.tally(Op::Read).ios(), total.tally(Op::Write).ios()), (10_000, 10_000));
     // In an open loop, reads and writes together meet the rate, and a write's response time does not include its read.
-    let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear });
+    let arrivals =
+        Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear, only: None });
     let mut pool = start(Load { arrivals, ..load }, EVEN, 3);
     let window = second(&mut pool);
     assert_near("rate", window.iops(), 1000.0, 0.01);
@@ -206,7 +208,8 @@ fn fsync_every_n_writes_does_not_displace_other_ios() {
     pool.advance(SECOND).unwrap();
     let total = pool.stop().unwrap();
     assert_eq!((total.ios(), total.tally(Op::Sync).ios()), (1000, 142));
-    let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
+    let arrivals =
+        Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson, only: None });
     let mut pool = start(Load { arrivals, ..load }, EVEN, 4);
     pool.advance(100 * SECOND).unwrap();
     let window = pool.take_window().unwrap();
@@ -254,7 +257,8 @@ fn thinktime_follows_n_ios_and_counts_as_run_time() {
 fn thinktime_preserves_arrival_rate_and_dependent_chains() {
     let thinktime = Some(Thinktime { pause_ns: 10_000_000, blocks: 20 });
     // 20 I/Os and their pause take less than 12 ms, so 1000 IOPS are still possible.
-    let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear });
+    let arrivals =
+        Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear, only: None });
     let load = Load { thinktime, iodepth: 4, ..Load::default() };
     let mut pool = start(Load { arrivals, ..load.clone() }, EVEN, 4);
     let window = second(&mut pool);
@@ -273,7 +277,8 @@ fn thinktime_preserves_arrival_rate_and_dependent_chains() {
 #[test]
 fn startdelay_is_excluded_from_job_time() {
     let load = sim(Load { startdelay_ns: 3 * SECOND, ..Load::default() });
-    let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Poisson });
+    let arrivals =
+        Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Poisson, only: None });
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
     let job = |load: &Load| PoolJob {
         load: load.clone(),
@@ -310,7 +315,7 @@ fn each_job_uses_its_own_ramp_and_runtime() {
     let own = |ramp_ns, runtime_ns| Some(OwnTime { ramp_ns, runtime_ns: Some(runtime_ns) });
     let load = |own_time| sim(Load { own_time, ..Load::default() });
     let pause = Thinktime { pause_ns: 10 * SECOND, blocks: 1 };
-    let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Linear });
+    let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Linear, only: None });
     let loads = [
         load(own(0, SECOND)),
         Load { startdelay_ns: SECOND, ..load(own(SECOND / 2, 2 * SECOND)) },

@@ -275,7 +275,7 @@ fn engines_achieve_offered_rate() {
     for engine in usable() {
         for (process, ms) in [(ArrivalProcess::Linear, 300), (ArrivalProcess::Poisson, 1000)] {
             let rate_iops = 40_000.0;
-            let arrivals = Some(Arrivals { rate_iops, process });
+            let arrivals = Some(Arrivals { rate_iops, process, only: None });
             let load = Load { engine, iodepth: 8, arrivals, ..Load::default() };
             let mut pool = start_on(image.path(), load, 8);
             pool.advance(50 * MS).unwrap();
@@ -304,7 +304,8 @@ fn engines_achieve_offered_rate() {
 fn arrival_rate_is_unaffected_by_queue_depth_change() {
     let _alone = alone();
     let image = image(SIZE);
-    let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Linear });
+    let arrivals =
+        Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Linear, only: None });
     let load = Load { engine: EngineKind::Psync, iodepth: 4, arrivals, ..Load::default() };
     let mut pool = start_on(image.path(), load, 8);
     for queue_depth in [8, 2] {
@@ -327,7 +328,8 @@ fn offered_rate_is_achieved_with_any_worker_count() {
         (EngineKind::Psync, 1, 2),
         (EngineKind::Psync, 1, 32),
     ] {
-        let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
+        let arrivals =
+            Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson, only: None });
         let iodepth = queue_depth / numjobs;
         let load = Load { engine, iodepth, numjobs, arrivals, ..Load::default() };
         let mut pool = start_on(image.path(), load, queue_depth);
@@ -348,7 +350,7 @@ fn overload_is_reported() {
     let _alone = alone();
     // Far above what any engine can do.
     let rate_iops = 1e8;
-    let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
+    let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear, only: None });
     for (numjobs, queue_depth) in [(1, 4), (2, 4)] {
         let (engine, iodepth) = (EngineKind::Null, queue_depth / numjobs);
         let load = Load { engine, iodepth, numjobs, arrivals, ..Load::default() };

@@ -10,8 +10,8 @@ use iogauge_io::logs::LogWaits;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, MachineFact, NothingWhy, SteadinessFact};
 use iogauge_model::limit::Metric;
-use iogauge_model::load::Load;
-use iogauge_model::result::{CpuUse, Physical, StepResult};
+use iogauge_model::load::{ArrivalProcess, Load, RatedDirection};
+use iogauge_model::result::{CpuUse, Physical, SteadyStateResult, StepResult};
 use iogauge_model::{Caveat, CaveatCode};
 pub(crate) use search::starved;
 pub use search::{cut_short, drift, of_answer, shifts};
@@ -42,13 +42,25 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact>
     // Jobs with their own times do not offer their rates over a common time.
     let together = loads.iter().all(|l| l.own_time.is_none());
     if let Some(requested) = result.rate_iops.filter(|_| together) {
-        facts.extend(rate(requested, result.ios() as f64 / result.seconds.max(1e-9)));
+        let by_chance = loads.iter().map(|load| chance(load, requested, result.seconds));
+        let achieved = result.ios() as f64 / result.seconds.max(1e-9);
+        facts.extend(rate(requested, achieved, by_chance.fold(0.0, f64::max)));
+    }
+    if let [load] = loads {
+        facts.extend(rate_of_direction(result, load));
     }
     facts.extend(machine(&result.cpu, workers));
     let direct = loads.iter().all(engine::is_direct);
     facts.extend(physical(result.physical.as_ref(), result.bytes(), direct));
     facts.extend(of_figures(result));
+    facts.extend(result.steady_state.as_deref().and_then(not_attained));
     facts
+}
+
+fn not_attained(state: &SteadyStateResult) -> Option<Fact> {
+    let sought = state.sought.to_string();
+    let at_end = state.at_end().map(|value| state.sought.value_word(value));
+    (!state.is_attained()).then(|| SteadinessFact::NotAttained { sought, at_end }.into())
 }
 
 /// Returns the facts that a step's own figures show, whatever it ran on.
@@ -73,8 +85,31 @@ pub fn queue_depth(requested: u32, achieved: f64) -> Option<Fact> {
         .then(|| FigureFact::QueueDepth { requested, achieved }.into())
 }
 
-fn rate(requested: f64, achieved: f64) -> Option<Fact> {
-    (achieved < requested * RATE_SHARE).then(|| FigureFact::Rate { requested, achieved }.into())
+/// Returns a fact if the achieved rate is below the requested one by more than chance explains.
+fn rate(requested: f64, achieved: f64, by_chance: f64) -> Option<Fact> {
+    (achieved < requested * RATE_SHARE - by_chance)
+        .then(|| FigureFact::Rate { requested, achieved }.into())
+}
+
+/// Returns three standard deviations of the rate of a load's arrivals over this time. The variance of a Poisson
+/// process's number is its mean.
+fn chance(load: &Load, rate_iops: f64, seconds: f64) -> f64 {
+    match load.arrivals.map(|arrivals| arrivals.process) {
+        Some(ArrivalProcess::Poisson) => 3.0 * (rate_iops / seconds.max(1e-9)).sqrt(),
+        Some(ArrivalProcess::Linear) | None => 0.0,
+    }
+}
+
+/// Returns a fact if a direction with a rate of its own did not reach it.
+fn rate_of_direction(result: &StepResult, load: &Load) -> Option<Fact> {
+    let arrivals = load.arrivals?;
+    let direction = match arrivals.only? {
+        RatedDirection::Read => &result.read,
+        RatedDirection::Write => &result.write,
+    };
+    let ios = direction.as_ref().map_or(0, |direction| direction.ios);
+    let by_chance = chance(load, arrivals.rate_iops, result.seconds);
+    rate(arrivals.rate_iops, ios as f64 / result.seconds.max(1e-9), by_chance)
 }
 
 /// Removes duplicates: parts on one device lead to the same caveats.
@@ -249,6 +284,7 @@ mod tests {
     use super::*;
     use iogauge_model::Impact;
     use iogauge_model::caveat::Command;
+    use iogauge_model::load::Arrivals;
 
     fn caveat(fact: &Fact) -> Caveat {
         fact.caveat(Command::Run)
@@ -274,8 +310,16 @@ mod tests {
     fn queue_depth_rate_cpu_and_steal_produce_caveats() {
         assert!(queue_depth(32, 31.0).is_none());
         assert!(queue_depth(32, 16.0).is_some());
-        assert!(rate(1000.0, 980.0).is_none());
-        assert!(rate(1000.0, 900.0).is_some());
+        assert!(rate(1000.0, 980.0, 0.0).is_none());
+        assert!(rate(1000.0, 900.0, 0.0).is_some());
+        let arrivals = |process| Arrivals { rate_iops: 200.0, process, only: None };
+        let load = |process| Load { arrivals: Some(arrivals(process)), ..Load::default() };
+        // 600 arrivals vary by 24.5, so their rate over 3 s by 8.2.
+        let by_chance = chance(&load(ArrivalProcess::Poisson), 200.0, 3.0);
+        assert!((by_chance - 24.5).abs() < 0.1, "{by_chance}");
+        assert_eq!(chance(&load(ArrivalProcess::Linear), 200.0, 3.0), 0.0);
+        assert!(rate(200.0, 172.0, by_chance).is_none());
+        assert!(rate(200.0, 165.0, by_chance).is_some());
         let machine = |cpu: &CpuUse, workers| -> Vec<Caveat> {
             super::machine(cpu, workers).iter().map(caveat).collect()
         };

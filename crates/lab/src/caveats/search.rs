@@ -16,7 +16,7 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Fact> {
     }
     match (point.rate_iops, point.offered_iops) {
         (Some(requested), offered) => {
-            facts.extend(rate(offered.unwrap_or(requested), point.iops.mean));
+            facts.extend(rate(offered.unwrap_or(requested), point.iops.mean, 0.0));
             let (waited, max_depth) = (point.backlog_max.unwrap_or(0), point.queue_depth);
             let waits = FigureFact::ArrivalsWaited { waited, max_depth };
             facts.extend((waited > 0).then(|| waits.into()));
@@ -37,14 +37,14 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Fact> {
 
 /// Returns a fact if the search ended before the limit was reached.
 #[must_use]
-pub fn cut_short(answer: &Answer) -> Option<Fact> {
+pub fn cut_short(answer: &Answer, set_aside: usize) -> Option<Fact> {
     let by_depth = match answer.stopped_by {
         StoppedBy::Budget => false,
         StoppedBy::MaxDepth => true,
         _ => return None,
     };
     let Answer { queue_depth, rate_iops, met, .. } = *answer;
-    Some(FigureFact::CutShort(CutShort { by_depth, queue_depth, rate_iops, met }).into())
+    Some(FigureFact::CutShort(CutShort { by_depth, queue_depth, rate_iops, met, set_aside }).into())
 }
 
 /// Returns a fact about parts of a search that are left out because the client lacked processor
@@ -129,7 +129,7 @@ mod tests {
         let answer = |stopped_by| {
             let exact = Estimate::exact(1.0);
             let latency_ns = latency();
-            cut_short(&Answer {
+            let answer = Answer {
                 queue: None,
                 met: true,
                 iops: exact,
@@ -145,7 +145,8 @@ mod tests {
                 stopped_by,
                 limits: Vec::new(),
                 stopped_by_limit: None,
-            })
+            };
+            cut_short(&answer, 0)
         };
         let hint = |stopped_by| answer(stopped_by).unwrap().caveat(Command::Find).hint;
         assert!(hint(StoppedBy::Budget).contains("--budget"));

@@ -9,9 +9,7 @@ use iogauge_db::pool::Mode;
 use iogauge_io::machine::Memory;
 use iogauge_io::targets::Roots;
 use iogauge_model::caveat::{DatabaseFact, Fact};
-use iogauge_model::result::{
-    Answer, DatabaseCounts, DatabaseResult, Physical, StepResult, StoppedBy,
-};
+use iogauge_model::result::{DatabaseCounts, DatabaseResult, Physical, StepResult, StoppedBy};
 use std::sync::atomic::Ordering;
 
 /// Factor by which a database has to exceed the memory, so that caches do not hold most of it.
@@ -138,13 +136,14 @@ pub(super) fn of_search(
     let error = refused.map(ToString::to_string);
     facts.extend(error.map(|error| DatabaseFact::NoMoreProcesses { error }.into()));
     if refused.is_none() || stopped_by != StoppedBy::MaxDepth {
-        facts.extend(cut_short(target, load, &found.search.answer));
+        facts.extend(cut_short(target, load, found));
     }
     facts
 }
 
 /// Returns a fact if a search ended before a limit was reached.
-fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Fact> {
+fn cut_short(target: &DbTarget, load: &DbLoad, found: &SearchOutcome) -> Option<Fact> {
+    let answer = &found.search.answer;
     if answer.stopped_by == StoppedBy::MaxDepth && load.mode.writes() {
         let globals = target.globals.len();
         let url = target.url.typed();
@@ -152,5 +151,5 @@ fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Fact> 
         return of_globals.then(|| DatabaseFact::NoMoreGlobals { globals, url }.into());
     }
     let answer = Some(answer).filter(|answer| !answer.is_empty())?;
-    caveats::cut_short(answer)
+    caveats::cut_short(answer, found.set_aside)
 }

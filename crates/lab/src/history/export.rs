@@ -123,7 +123,11 @@ impl From<io::Error> for Broken {
 
 impl From<csv::Error> for Broken {
     fn from(error: csv::Error) -> Self {
-        io::Error::from(error).into()
+        // `io::Error::from` would hide the kind, by which a closed pipe is known.
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => error.into(),
+            other => io::Error::other(format!("{other:?}")).into(),
+        }
     }
 }
 
@@ -278,5 +282,22 @@ fn cell(value: &Value, pointer: &str) -> String {
     match value.pointer(pointer) {
         Some(Value::Number(number)) => number.to_string(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_pipe_is_recognized_in_a_csv_error() {
+        let closed = csv::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        match Broken::from(closed) {
+            Broken::Write(HistoryError::Export(error)) => {
+                assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+            }
+            Broken::Write(other) => panic!("{other}"),
+            Broken::Read(other) => panic!("{other}"),
+        }
     }
 }

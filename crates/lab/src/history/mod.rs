@@ -238,8 +238,13 @@ impl History {
         references: &[RunRef],
         running: Running,
     ) -> Result<Vec<RunId>, HistoryError> {
-        let rows =
-            references.iter().map(|r| self.resolve(r)).collect::<Result<Vec<_>, HistoryError>>()?;
+        let mut rows: Vec<RunRow> = Vec::new();
+        for reference in references {
+            let row = self.resolve(reference)?;
+            if rows.iter().all(|other| other.id != row.id) {
+                rows.push(row);
+            }
+        }
         self.remove(&rows, running)
     }
 

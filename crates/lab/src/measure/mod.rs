@@ -4,13 +4,15 @@ pub(crate) mod estimates;
 pub mod process_pauses;
 pub(crate) mod series;
 pub(crate) mod steadiness;
+mod steady_state;
 
 use self::estimates::Which;
-use crate::error::LabError;
+use crate::error::{LabError, VerifyStateError};
 use crate::history::UtcTime;
 use crate::measure::process_pauses::Pauses;
 use crate::measure::series::Series;
 use crate::measure::steadiness::shifts;
+use crate::measure::steady_state::SteadyWatch;
 use crate::observe::{self, Interrupt, Observer, Phase, Setting, Status};
 use iogauge_io::engine::Op;
 use iogauge_io::logs::LogWaits;
@@ -19,10 +21,12 @@ use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
-use iogauge_model::plan::LONGEST_NS;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{
     CpuUse, DirectionResult, Estimate, IntervalPoint, JobResult, StepResult, WorkerResult,
 };
+use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Interval between two checks of the workers.
@@ -50,6 +54,8 @@ pub struct Measured {
     pub pauses: Pauses,
     /// How long workers waited for their logs.
     pub log_waits: LogWaits,
+    /// Files with what the jobs have written, or why one is not there.
+    pub saved_states: Vec<Result<PathBuf, VerifyStateError>>,
 }
 
 /// Observer and interrupt of a measurement.
@@ -89,10 +95,15 @@ pub fn step(
     let mut machine = sampler.map(|sampler| Machine::begin(sampler, pool)).transpose()?;
     let mut account = Account::begin(step);
     let mut looks = Looks::begin();
+    let mut steady = SteadyWatch::begin(step);
     let mut see = |window: &Window, pool: &dyn WorkerPool, observer: &mut dyn Observer| {
         account.add(window);
         if looks.is_due() {
             observer.so_far(&mut || so_far(&account, machine.as_ref(), pool));
+        }
+        match steady.as_mut().is_some_and(|steady| steady.add(window)) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
     };
     let mut pauses = Pauses::default();
@@ -125,6 +136,7 @@ pub fn step(
     }
     let fallbacks = pool.fallbacks();
     let mut result = account.result(pool);
+    result.steady_state = steady.map(|steady| Box::new(steady.into_result()));
     if let Some(machine) = machine {
         machine.tell(&mut result, after.as_ref(), &windows, pool);
     }
@@ -139,6 +151,7 @@ pub fn step(
         failed_before,
         pauses,
         log_waits,
+        saved_states: Vec::new(),
     })
 }
 
@@ -266,8 +279,10 @@ pub(crate) fn ramp(
 ) -> Result<u64, LabError> {
     let pauses = &mut Pauses::default();
     let mut failed = 0;
-    let mut see =
-        |window: &Window, _: &dyn WorkerPool, _: &mut dyn Observer| failed += window.errors();
+    let mut see = |window: &Window, _: &dyn WorkerPool, _: &mut dyn Observer| {
+        failed += window.errors();
+        ControlFlow::Continue(())
+    };
     run_for(pool, duration_ns, Phase::Ramp, watch, pauses, &mut see)?;
     pool.begin_logs();
     Ok(failed + pool.take_window()?.errors())
@@ -309,15 +324,18 @@ pub(crate) fn polled_percent(polled_ns: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { polled_ns as f64 / 1e7 / seconds } else { 0.0 }
 }
 
-/// Runs the pool for `duration_ns`, one tick at a time. Returns false if it was interrupted. Time left out because of
-/// pauses is added, as long as iogauge itself ran for at most `duration_ns` of it.
+/// Sees the window of each tick, and may end the run.
+type See<'a> = &'a mut dyn FnMut(&Window, &dyn WorkerPool, &mut dyn Observer) -> ControlFlow<()>;
+
+/// Runs the pool for `duration_ns`, one tick at a time, or until `see` ends it. Returns false if it was interrupted.
+/// Time left out because of pauses is added, as long as iogauge itself ran for at most `duration_ns` of it.
 fn run_for(
     pool: &mut dyn WorkerPool,
     duration_ns: u64,
     phase: Phase,
     watch: &mut Watch<'_>,
     pauses: &mut Pauses,
-    see: &mut dyn FnMut(&Window, &dyn WorkerPool, &mut dyn Observer),
+    see: See<'_>,
 ) -> Result<bool, LabError> {
     let begin_ns = pool.now_ns();
     let ends_by_time = duration_ns < LONGEST_NS;
@@ -332,6 +350,12 @@ fn run_for(
             return Ok(false);
         }
         pool.advance(TICK_NS.min(end_ns.saturating_sub(pool.now_ns())))?;
+        // After a pause, more windows may follow.
+        if phase == Phase::Measuring
+            && (end_ns..end_ns.saturating_add(TICK_NS)).contains(&pool.now_ns())
+        {
+            pool.end_logs();
+        }
         let window = pool.take_window()?;
         let paused = pauses.leave_out(pool, &window, since_ns, watch.interrupt)?;
         since_ns = pool.now_ns();
@@ -342,7 +366,7 @@ fn run_for(
             }
             continue;
         }
-        see(&window, pool, watch.observer);
+        let goes_on = see(&window, pool, watch.observer).is_continue();
         watch.observer.status(&Status {
             phase,
             queue_depth: pool.live().outstanding,
@@ -354,13 +378,20 @@ fn run_for(
             left_ns: ends_by_time.then(|| end_ns.saturating_sub(pool.now_ns())),
             total_ns: ends_by_time.then_some(end_ns.saturating_sub(begin_ns)),
         });
+        if !goes_on {
+            break;
+        }
     }
     Ok(true)
 }
 
-/// Returns the rate of all jobs of a step together, if each has one.
+/// Returns the rate of all jobs of a step together, if all I/Os of each have one.
 fn rate_of(step: &Step) -> Option<f64> {
-    step.jobs.iter().map(|job| job.load.arrivals.map(|arrivals| arrivals.rate_iops)).sum()
+    let rate = |job: &Job| {
+        let arrivals = job.load.arrivals.filter(|arrivals| arrivals.only.is_none());
+        arrivals.map(|arrivals| arrivals.rate_iops)
+    };
+    step.jobs.iter().map(rate).sum()
 }
 
 /// Returns the figures of a window as a step's result, without those of the machine.
@@ -395,6 +426,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         cpu: CpuUse::default(),
         limits: Vec::new(),
         shifts: shifts(&series),
+        steady_state: None,
         series,
         system: Vec::new(),
         verify: None,

@@ -4,6 +4,7 @@
 //! break a limit or give no more IOPS.
 
 use super::ClosedLoop;
+use super::conclude::since;
 use super::evidence::{
     SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, pooled,
     surely_breaks, unwatched_seconds,
@@ -21,9 +22,8 @@ const KNOWN: f64 = 0.5;
 impl ClosedLoop<'_, '_> {
     /// Returns all windows since the last performance shift, except starved ones.
     fn windows(&self) -> impl Iterator<Item = &Point> {
-        let count = self.shifts.len();
-        let aside = self.aside.iter().filter(move |(at, _)| *at >= count);
-        self.points.iter().chain(aside.map(|(_, point)| point)).filter(|point| !point.starved)
+        let aside = since(&self.aside, self.shifts.len());
+        self.points.iter().chain(aside).filter(|point| !point.starved)
     }
 
     /// Returns true if some queue depth up to a point's surely keeps the limits: its own, or the smallest one, as shown

@@ -60,7 +60,7 @@ impl Near {
 }
 
 /// Returns the points that were set aside after at least this many performance shifts.
-fn since(aside: &[(usize, Point)], shifts: usize) -> impl Iterator<Item = &Point> {
+pub(super) fn since(aside: &[(usize, Point)], shifts: usize) -> impl Iterator<Item = &Point> {
     aside.iter().filter(move |(at, _)| *at >= shifts).map(|(_, point)| point)
 }
 

@@ -102,6 +102,9 @@ pub struct SearchOutcome {
     pub starved: Starved,
     /// The answer's figures including the stretches that were left out; `None` if there were none.
     pub with_starved: Option<WithStarved>,
+    /// Number of windows with more load than the answer that broke a limit and are not in the curve: windows with as
+    /// much load kept it afterwards, so that they are taken for noise.
+    pub set_aside: usize,
     /// Number of failed I/Os.
     pub errors: u64,
     /// Number of I/Os completed and bytes moved during the whole search.
@@ -188,6 +191,7 @@ pub fn find(
     let interrupted = search.bench.interrupted();
     let is_told = search.unwatched_seconds(&end.answer) <= 0.0 && search.is_sure(&end.answer);
     let is_undecided = end.answer.met && !is_told;
+    let set_aside = search.set_aside_above(&end.answer);
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Told { mut points, near, shifts, drift } = search.told(&end.answer);
@@ -236,6 +240,7 @@ pub fn find(
         spoilt_seconds,
         starved,
         with_starved,
+        set_aside,
         logical,
         interrupted,
     })
@@ -509,6 +514,16 @@ impl ClosedLoop<'_, '_> {
     /// Sets aside the points at these queue depths that broke a limit because of noise. Broken maxima stay.
     fn set_noise_aside(&mut self, queue_depths: impl RangeBounds<u32>) {
         self.set_aside(|p| !p.met && queue_depths.contains(&p.queue_depth) && !p.breaks_maximum());
+    }
+
+    /// Returns how many windows since the last performance shift broke a limit at more load than the answer's and were
+    /// set aside.
+    fn set_aside_above(&self, answer: &Point) -> usize {
+        let broke = |point: &&Point| {
+            let is_above = point.queue_depth > answer.queue_depth;
+            is_above && !point.met && point.is_whole() && !point.starved
+        };
+        conclude::since(&self.aside, self.shifts.len()).filter(broke).count()
     }
 
     fn keep(&mut self, point: Point) {

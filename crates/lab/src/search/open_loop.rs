@@ -137,6 +137,7 @@ pub fn find_open(
         spoilt_seconds,
         errors,
         starved,
+        set_aside: 0,
         with_starved: answer.with_starved,
         logical,
         interrupted,

@@ -22,8 +22,10 @@ pub fn wanted<'a>(
                 destroy_data,
                 overwrite,
                 size_bytes: job.file_size_bytes,
+                offset_bytes: job.least_offset_bytes(),
                 direct: job.direct(),
                 create: job.may_create,
+                issues_io: true,
             };
             let Some(number) = numbers.get(path.as_path()) else {
                 numbers.insert(path, wanted.len());
@@ -34,6 +36,7 @@ pub fn wanted<'a>(
             *whole |= job.takes_all;
             all.writes |= own.writes;
             all.size_bytes = all.size_bytes.max(own.size_bytes);
+            all.offset_bytes = all.offset_bytes.min(own.offset_bytes);
             all.direct &= own.direct;
             all.create |= own.create;
         }

@@ -1,6 +1,7 @@
 //! A measuring invocation: prepares the target, measures the workload, gathers caveats.
 
 pub mod doctor;
+pub mod files;
 mod fio_pool;
 pub mod job_files;
 pub mod logs;
@@ -11,6 +12,7 @@ mod reserve;
 pub mod rig;
 pub mod trace;
 pub mod verify;
+pub mod verify_states;
 pub mod via;
 mod via_logs;
 
@@ -23,7 +25,7 @@ use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch, process_pauses};
 use crate::search::{self, SearchOutcome, SearchPlan};
-use crate::session::logs::StepLogs;
+use crate::session::files::StepFiles;
 use crate::session::prepare::{Prepared, prepare, prepare_own};
 use crate::session::verify::Checks;
 use iogauge_io::clock::Clock;
@@ -31,6 +33,7 @@ use iogauge_io::engine;
 use iogauge_io::machine::{self, DeviceQueues, Logical, Roots, Sampler};
 use iogauge_io::pool::fio::FioError;
 use iogauge_io::pool::{Footprint, Room};
+use iogauge_io::targets::{FileOrigin, PartKind};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, NothingWhy, TargetFact};
@@ -69,6 +72,7 @@ pub fn ready_on(
             if through_fio { Footprint::through_fio(loads) } else { Footprint::of(loads) };
         footprint.check(&Room::here()).map_err(WorkerError::from)?;
     }
+    check_there_is_data(rig, jobs)?;
     let touched = jobs.iter().any(|(load, _)| load.engine != EngineKind::Null);
     let mut prepared = None;
     let mut caveats = Vec::new();
@@ -81,6 +85,22 @@ pub fn ready_on(
     }
     caveats.extend(caveats_before(rig, jobs)?);
     Ok((prepared, caveats::distinct(caveats)))
+}
+
+/// Refuses to verify a file that does not exist yet, and would be filled with other data first.
+fn check_there_is_data(rig: &Rig, jobs: &[(Load, Region)]) -> Result<(), LabError> {
+    let verifies = jobs.iter().any(|(load, _)| load.verify.is_some());
+    if !verifies || jobs.iter().any(|(load, _)| load.writes()) {
+        return Ok(());
+    }
+    let mut parts = rig.target().map_or(&[][..], |target| &target.parts).iter();
+    match parts.find(|part| part.kind == PartKind::File(FileOrigin::ToMake)) {
+        None => Ok(()),
+        Some(part) => Err(LabError::Mismatch(format!(
+            "verify: {} does not exist yet, and so has nothing to verify; hint: write it with the same options first",
+            part.path.display()
+        ))),
+    }
 }
 
 /// Returns the caveats that are known before workloads run, each on its region.
@@ -119,28 +139,28 @@ pub fn run_on(
     regions: &[Region],
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
-    run_logged(rig, step, regions, None, watch)
+    run_with_files(rig, step, regions, StepFiles::default(), watch)
 }
 
-/// As [`run_on`], with the logs of the step's workers.
+/// As [`run_on`], with other files.
 ///
 /// # Errors
 /// As [`run_on`].
-pub fn run_logged(
+pub fn run_with_files(
     rig: &Rig,
     step: &Step,
     regions: &[Region],
-    logs: Option<StepLogs>,
+    files: StepFiles,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
     let jobs = Region::of_jobs(step, regions);
     let mut sampler = sampler(rig)?;
     // fio verifies its writes itself.
-    let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
+    let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs, &files.states)? };
     if step.ramp_ns == 0 {
         watch.observer.window_begins();
     }
-    let mut pool = match (&checks, logs) {
+    let mut pool = match (&checks, files.logs) {
         (None, None) => rig.pool_of(step, regions)?,
         (checks, logs) => {
             let unchecked = vec![None; jobs.len()];
@@ -159,6 +179,7 @@ pub fn run_logged(
     if let Some(checks) = &checks {
         // Ends all writing and closes the files first.
         drop(pool);
+        measured.saved_states = files.states.save(&checks.jobs);
         let verified = checks.read_back(rig, &jobs, measured.interrupted, watch)?;
         measured.interrupted |= verified.end == VerifyEnd::Interrupted;
         measured.result.verify = Some(verified);
@@ -204,7 +225,7 @@ pub fn find(
     let before = sampler.as_mut().map(Sampler::mark).transpose()?;
     let began = sampler.is_some().then(|| UtcTime::now().to_string());
     // The search sets the rate itself.
-    let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
+    let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process, only: None });
     let load = Load { iodepth: 1, arrivals, ..load.clone() };
     let plan = &in_reach(plan, &load, rig);
     let mut pool = rig.pool(&load, plan.max_depth)?;
@@ -270,7 +291,7 @@ fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<F
     facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.search.answer.met)));
     facts.extend(caveats::nothing_found(found));
     if !found.search.answer.is_empty() {
-        facts.extend(caveats::cut_short(&found.search.answer));
+        facts.extend(caveats::cut_short(&found.search.answer, found.set_aside));
     }
     facts.extend(caveats::shifts(&found.search.shifts));
     facts

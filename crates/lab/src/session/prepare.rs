@@ -206,16 +206,16 @@ fn jobs(fills: &[(Part, Prefill)], most_bytes: Option<u64>) -> Result<Vec<PoolJo
         // The device would refuse blocks with a misaligned start; the marker keeps progress in
         // whole blocks.
         let whole = len - len % BLOCK_BYTES;
-        for (offset, size, block) in
-            [(0, whole, BLOCK_BYTES), (whole, len - whole, (len - whole).max(512))]
-        {
+        let rest = Some(len - whole).filter(|rest| *rest > 0).unwrap_or(512);
+        for (offset, size, block) in [(0, whole, BLOCK_BYTES), (whole, len - whole, rest)] {
+            let is_aligned = block.is_multiple_of(part.block_bytes().into());
             let load = Load {
                 rw: Pattern::Write,
                 block: BlockSizes::fixed(block),
                 iodepth: DEPTH,
                 number_ios: Some(size / block),
                 engine,
-                direct: supports_direct(part),
+                direct: is_aligned && supports_direct(part),
                 seed: 0x9f11 ^ index as u64 ^ range.start,
                 ..Load::default()
             };

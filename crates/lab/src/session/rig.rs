@@ -73,6 +73,8 @@ pub(crate) fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetE
         path: path.to_owned(),
         wanted: if meant_directory {
             "a directory that exists".to_owned()
+        } else if path.starts_with("/dev") {
+            "a device that does".to_owned()
         } else {
             "a directory, file or device that does, or --size=1g to make a file of this name"
                 .to_owned()

@@ -6,13 +6,15 @@ use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
 use crate::session::region::Region;
 use crate::session::rig::Rig;
+use crate::session::verify_states::StepStates;
 use iogauge_io::engine::Files;
 use iogauge_io::verify::check::{Check, CheckJob, CheckReads};
 use iogauge_io::verify::{BadUnit, Findings, JobVerify, Ledger, Writer};
 use iogauge_model::Step;
 use iogauge_model::load::Load;
 use iogauge_model::result::{
-    DirectionResult, Estimate, LatencySummary, VerifyEnd, VerifyFinding, VerifyResult,
+    DirectionResult, Estimate, LatencySummary, VerifyEnd, VerifyFinding, VerifyJobResult,
+    VerifyResult,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,17 +30,27 @@ pub(crate) struct Checks {
     pub(crate) jobs: Vec<Option<Arc<JobVerify>>>,
 }
 
-/// Checks that no job of a step overwrites data that another one verifies.
+/// Checks that no job of a step overwrites data that another one verifies, and that each job verifies units of the
+/// form in which they were written.
 ///
 /// # Errors
-/// The first two jobs that conflict.
-pub fn check_together(rig: &Rig, step: &Step, regions: &[Region]) -> Result<(), LabError> {
-    Checks::of(rig, &Region::of_jobs(step, regions)).map(drop)
+/// The first jobs that conflict, or a state with other units.
+pub fn check_together(
+    rig: &Rig,
+    step: &Step,
+    regions: &[Region],
+    states: &StepStates,
+) -> Result<(), LabError> {
+    Checks::of(rig, &Region::of_jobs(step, regions), states).map(drop)
 }
 
 impl Checks {
     /// Returns what these jobs need; `None` if none of them verifies.
-    pub(crate) fn of(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Option<Self>, LabError> {
+    pub(crate) fn of(
+        rig: &Rig,
+        jobs: &[(Load, Region)],
+        states: &StepStates,
+    ) -> Result<Option<Self>, LabError> {
         if jobs.iter().all(|(load, _)| load.verify.is_none()) {
             return Ok(None);
         }
@@ -47,11 +59,12 @@ impl Checks {
         let both = jobs.iter().zip(&parts);
         let writers: Vec<_> = both.map(|((load, _), parts)| Writer { load, parts }).collect();
         let ledger = Ledger::new(&writers)?;
-        let findings = Arc::default();
-        let job = |writer: &Writer<'_>| {
-            JobVerify::of(writer.load, writer.parts, &ledger, &findings).map(Arc::new)
+        let findings = Arc::new(Findings::new(jobs.len()));
+        let job = |(index, writer): (usize, &Writer<'_>)| {
+            let job = JobVerify::of(index, writer.load, writer.parts, &ledger, &findings);
+            job.map(|job| states.lend(index, job).map(Arc::new)).transpose()
         };
-        let jobs = writers.iter().map(job).collect();
+        let jobs = writers.iter().enumerate().map(job).collect::<Result<_, _>>()?;
         Ok(Some(Self { findings, jobs }))
     }
 
@@ -65,40 +78,52 @@ impl Checks {
         watch: &mut Watch<'_>,
     ) -> Result<VerifyResult, LabError> {
         let wants = |load: &Load| load.verify.as_ref().is_some_and(|verify| verify.reads_back);
-        let writes: Vec<_> =
-            jobs.iter().zip(&self.jobs).filter(|((load, _), _)| load.writes()).collect();
-        let verifying = writes.iter().filter_map(|((load, region), verify)| {
-            verify.as_ref().map(|verify| (load, region, verify.clone()))
+        let all = jobs.iter().zip(&self.jobs).enumerate();
+        let writes: Vec<_> = all.filter(|(_, ((load, _), _))| load.writes()).collect();
+        let verifying = writes.iter().filter_map(|(number, ((load, region), verify))| {
+            verify.as_ref().map(|verify| (*number, load, region, verify.clone()))
         });
-        let mut check = Vec::new();
-        for (load, region, verify) in verifying.clone().filter(|(load, ..)| wants(load)) {
+        let (mut check, mut numbers) = (Vec::new(), Vec::new());
+        for (number, load, region, verify) in verifying.clone().filter(|(_, load, ..)| wants(load))
+        {
             let files: Files = rig.files_to_read(load, region)?;
             check.push(CheckJob { load: load.clone(), files, verify });
+            numbers.push(number);
         }
         let begun = Instant::now();
         let reads = !check.is_empty();
         let nothing_asked = !reads && verifying.clone().next().is_some();
         let (end, done) = if interrupted {
-            (VerifyEnd::Interrupted, None)
+            (VerifyEnd::Interrupted, Vec::new())
         } else if self.findings.is_over() {
-            (VerifyEnd::Fatal, None)
+            (VerifyEnd::Fatal, Vec::new())
         } else if nothing_asked {
-            (VerifyEnd::NotAsked, None)
+            (VerifyEnd::NotAsked, Vec::new())
         } else if !reads {
-            (VerifyEnd::Complete, None)
+            (VerifyEnd::Complete, Vec::new())
         } else {
             self.drive(check, watch)?
         };
         let seconds = if reads { begun.elapsed().as_secs_f64() } else { 0.0 };
-        let read = done.filter(|done| done.ios > 0).map(|done| Box::new(direction(done, seconds)));
-        Ok(VerifyResult { seconds, read, ..self.result(rig, jobs, end) })
+        let mut total = CheckReads::default();
+        done.iter().for_each(|own| total.add(own));
+        let mut of_jobs: Vec<VerifyJobResult> = (0..jobs.len())
+            .map(|job| VerifyJobResult { corrupted: self.findings.corrupted_of(job), read: None })
+            .collect();
+        for (number, own) in numbers.into_iter().zip(done) {
+            of_jobs[number].read = direction(own, seconds);
+        }
+        // Those of a single job are the totals.
+        let of_jobs = if jobs.len() > 1 { of_jobs } else { Vec::new() };
+        let read = direction(total, seconds);
+        Ok(VerifyResult { seconds, read, jobs: of_jobs, ..self.result(rig, jobs, end) })
     }
 
     fn drive(
         &self,
         jobs: Vec<CheckJob>,
         watch: &mut Watch<'_>,
-    ) -> Result<(VerifyEnd, Option<CheckReads>), LabError> {
+    ) -> Result<(VerifyEnd, Vec<CheckReads>), LabError> {
         let unit_bytes = jobs.first().map_or(0, |job| job.load.verify_unit_bytes());
         let queue_depth = jobs.iter().map(|job| job.load.queue_depth()).sum();
         let begun = Instant::now();
@@ -114,7 +139,7 @@ impl Checks {
                 if interrupted.get_or_insert_with(Instant::now).elapsed() > MOST_PATIENCE {
                     // The result is kept even if the last reads do not return.
                     check.leave();
-                    return Ok((VerifyEnd::Interrupted, None));
+                    return Ok((VerifyEnd::Interrupted, Vec::new()));
                 }
             }
             let (done, total) = (check.done_units(), check.total_units());
@@ -144,7 +169,7 @@ impl Checks {
         } else {
             VerifyEnd::Complete
         };
-        Ok((end, Some(reads)))
+        Ok((end, reads))
     }
 
     fn result(&self, rig: &Rig, jobs: &[(Load, Region)], end: VerifyEnd) -> VerifyResult {
@@ -166,6 +191,8 @@ impl Checks {
             units: totals.units,
             bytes: totals.bytes,
             unjudged: totals.unjudged,
+            unwritten: totals.unwritten,
+            jobs: Vec::new(),
             corrupted: totals.corrupted,
             seconds: 0.0,
             read: None,
@@ -175,11 +202,14 @@ impl Checks {
     }
 }
 
-/// Returns the figures of the reads, which took this long together.
-fn direction(reads: CheckReads, seconds: f64) -> DirectionResult {
+/// Returns the figures of reads, which took this long together; `None` if there were none.
+fn direction(reads: CheckReads, seconds: f64) -> Option<Box<DirectionResult>> {
     let CheckReads { ios, bytes, service } = reads;
+    if ios == 0 {
+        return None;
+    }
     let per_sec = |count: u64| count as f64 / seconds.max(1e-9);
-    DirectionResult {
+    Some(Box::new(DirectionResult {
         ios,
         bytes,
         errors: 0,
@@ -190,5 +220,5 @@ fn direction(reads: CheckReads, seconds: f64) -> DirectionResult {
         response_ns: None,
         service_histogram: service,
         response_histogram: None,
-    }
+    }))
 }

@@ -4,6 +4,7 @@ use super::own::{Own, OwnJob, OwnStep};
 use super::{Needs, SuiteError, SuiteOptions};
 use crate::search::SearchPlan;
 use crate::session::Region;
+use iogauge_model::Limit;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::suite_file::{FileJob, FileStep, SuiteFile, SuiteFileError, SuiteHead};
@@ -51,6 +52,12 @@ impl Own {
             }
             steps.push(own);
         }
+        for limit in file.steps.iter().flat_map(|step| &step.limits) {
+            if !steps.iter().any(|own| own.limits.contains(limit)) {
+                let reason = format!("limit: no step has the I/Os that {limit} bounds");
+                return Err(file_error(path, 1, reason));
+            }
+        }
         let loads = || steps.iter().flat_map(|step| &step.jobs).map(|own| &own.job.load);
         let needs = Needs {
             size_bytes,
@@ -91,9 +98,7 @@ impl Reader<'_> {
         let runtime_ns = step.runtime_ns.or(runtime);
         let runtime_ns = runtime_ns.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS });
         let ramp = ramp.unwrap_or(if counted { 0 } else { MOST_RAMP_NS.min(runtime_ns / 10) });
-        let applies = |limit: &&iogauge_model::Limit| {
-            jobs.iter().any(|own| limit.check(&own.job.load).is_ok())
-        };
+        let limits = self.limits(step, &jobs)?;
         let labels: Vec<String> = jobs.iter().map(|own| own.job.load.label()).collect();
         let own = OwnStep {
             line: step.line,
@@ -102,11 +107,27 @@ impl Reader<'_> {
             label: labels.join(" + "),
             ramp_ns: step.ramp_ns.unwrap_or(ramp),
             runtime_ns,
-            limits: step.limits.iter().filter(applies).copied().collect(),
+            limits,
             find: self.search(step, &jobs)?,
             jobs,
         };
         Ok((own, needed_bytes))
+    }
+
+    /// Returns the limits that bound I/Os of these jobs. Limits of the whole file need not bound every step.
+    fn limits(&self, step: &FileStep, jobs: &[OwnJob]) -> Result<Vec<Limit>, SuiteError> {
+        let mut limits = Vec::new();
+        for limit in &step.limits {
+            let misses = jobs.iter().map(|own| limit.check(&own.job.load));
+            match misses.reduce(|one, other| one.or(other)) {
+                Some(Err(error)) if step.has_own_limits => {
+                    return Err(file_error(self.path, step.line, format!("limit: {error}")));
+                }
+                Some(Err(_)) => {}
+                _ => limits.push(*limit),
+            }
+        }
+        Ok(limits)
     }
 
     fn search(&self, step: &FileStep, jobs: &[OwnJob]) -> Result<Option<SearchPlan>, SuiteError> {

@@ -85,15 +85,28 @@ impl Command {
     pub(super) const fn longer(self) -> &'static str {
         match self {
             Self::Run | Self::Crosscheck | Self::DbRun => "increase --runtime",
-            Self::RunFile => "increase runtime in the job file",
+            Self::RunFile => "increase runtime, or the amount of I/O, in the job file",
             Self::Find | Self::FindFile | Self::DbFind | Self::DbBeside | Self::DbBesideDevice => {
                 "increase --budget"
             }
             Self::Suite(StepTime::Seconds) => "increase --seconds",
             Self::Suite(StepTime::Scale) => "reduce --scale",
-            Self::Suite(StepTime::Fixed) => "make the steps longer in the suite's file",
+            Self::Suite(StepTime::Fixed) => {
+                "increase the runtime, or the amount of I/O, of the steps in the suite's file"
+            }
             Self::Profile => "increase --for",
             Self::Doctor | Self::DbSetup => "measure for longer",
+        }
+    }
+
+    /// Returns the hint for a longer search.
+    pub(super) const fn larger_budget(self) -> &'static str {
+        match self {
+            Self::Suite(StepTime::Fixed) => {
+                "increase the seconds of the search in the suite's file"
+            }
+            Self::Suite(_) => "increase --budget",
+            _ => self.longer(),
         }
     }
 

@@ -24,6 +24,8 @@ pub struct CutShort {
     pub rate_iops: Option<f64>,
     /// True if the workload at this point meets the limits.
     pub met: bool,
+    /// Number of windows with more load that broke a limit and were taken for noise.
+    pub set_aside: usize,
 }
 
 /// A fact about figures.
@@ -270,7 +272,7 @@ fn nothing(seconds: f64, outstanding: f64, why: Option<NothingWhy>, command: Com
 fn cut_short(fact: &CutShort, command: Command) -> Caveat {
     let of_database = matches!(command, Command::DbFind | Command::DbBeside);
     let (why, hint) = match (fact.by_depth, of_database) {
-        (false, _) => ("the measuring budget ran out", command.longer()),
+        (false, _) => ("the measuring budget ran out", command.larger_budget()),
         (true, false) => ("no larger queue depth was allowed", command.deeper()),
         (true, true) => ("no more processes were allowed", command.deeper()),
     };
@@ -286,9 +288,16 @@ fn cut_short(fact: &CutShort, command: Command) -> Caveat {
         }
         (_, false) => "no load was found that keeps the limits",
     };
+    let set_aside = match fact.set_aside {
+        0 => String::new(),
+        1 => "; a window with more load broke a limit and was taken for noise".to_owned(),
+        windows => {
+            format!("; {windows} windows with more load broke a limit and were taken for noise")
+        }
+    };
     Caveat::new(
         CaveatCode::SearchCutShort,
-        format!("the search ended {place}, because {why}; {known}"),
+        format!("the search ended {place}, because {why}; {known}{set_aside}"),
         hint,
     )
 }
@@ -296,7 +305,8 @@ fn cut_short(fact: &CutShort, command: Command) -> Caveat {
 /// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<FigureFact> {
     let limit = Limit::USUAL;
-    let cut = CutShort { by_depth: true, queue_depth: 1, rate_iops: None, met: false };
+    let cut =
+        CutShort { by_depth: true, queue_depth: 1, rate_iops: None, met: false, set_aside: 0 };
     vec![
         FigureFact::QueueDepth { requested: 32, achieved: 1.0 },
         FigureFact::Rate { requested: 2.0, achieved: 1.0 },
@@ -313,6 +323,7 @@ pub(super) fn examples() -> Vec<FigureFact> {
         FigureFact::Errors { count: 1, first: None, in_ramp: true },
         FigureFact::CutShort(cut),
         FigureFact::CutShort(CutShort { by_depth: false, ..cut }),
+        FigureFact::CutShort(CutShort { by_depth: false, met: true, set_aside: 5, ..cut }),
         FigureFact::Interrupted { reason: None },
         FigureFact::Interrupted { reason: Some("the disk is full".to_owned()) },
         FigureFact::Resumed { times: 1 },

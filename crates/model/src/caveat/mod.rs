@@ -230,10 +230,18 @@ mod tests {
         let hint = |fact: Fact, command| fact.caveat(command).hint;
         let few = || FigureFact::FewSamples { ios: 1, wanted: 1000 }.into();
         assert_eq!(hint(few(), Command::Run), "increase --runtime");
-        assert_eq!(hint(few(), Command::RunFile), "increase runtime in the job file");
+        assert_eq!(
+            hint(few(), Command::RunFile),
+            "increase runtime, or the amount of I/O, in the job file"
+        );
         assert_eq!(hint(few(), Command::Find), "increase --budget");
         assert_eq!(hint(few(), Command::Suite(StepTime::Scale)), "reduce --scale");
-        let cut = CutShort { by_depth: true, queue_depth: 8, rate_iops: None, met: true };
+        let cut =
+            CutShort { by_depth: true, queue_depth: 8, rate_iops: None, met: true, set_aside: 5 };
+        let told = Fact::from(FigureFact::CutShort(cut)).caveat(Command::Find).message;
+        assert!(
+            told.ends_with("; 5 windows with more load broke a limit and were taken for noise")
+        );
         let told = Fact::from(FigureFact::CutShort(cut)).caveat(Command::DbFind);
         assert_eq!(told.hint, "increase --max-processes");
         assert!(told.message.contains("with 8 processes"), "{}", told.message);

@@ -39,6 +39,12 @@ pub enum SteadinessFact {
         last: u32,
         moves: String,
     },
+    /// A job that was to attain a steady state did not: its value of `steadystate`, and the criterion at the end if a
+    /// window was complete.
+    NotAttained {
+        sought: String,
+        at_end: Option<String>,
+    },
     /// Rounds of random writes that did not bring the target to a steady state.
     NeverSteady {
         rounds: u32,
@@ -90,6 +96,14 @@ impl SteadinessFact {
                 format!("in rounds {first} to {last} {moves}; up to 20 % and 10 % are steady"),
                 "check what else uses the device, and repeat".to_owned(),
             ),
+            Self::NotAttained { sought, at_end } => {
+                let why = at_end.as_ref().map_or_else(
+                    || "no window was complete".to_owned(),
+                    |at_end| format!("{at_end} at the end"),
+                );
+                let message = format!("the steady state {sought} was not attained: {why}");
+                (CaveatCode::NotSteady, message, command.longer().to_owned())
+            }
             Self::NeverSteady { rounds } => (
                 CaveatCode::NotSteady,
                 format!(
@@ -152,6 +166,11 @@ pub(super) fn examples() -> Vec<SteadinessFact> {
         SteadinessFact::Shifts(vec![shift, shift]),
         SteadinessFact::SearchShift(shift),
         SteadinessFact::Rounds { first: 1, last: 5, moves: "reads rose by 30 %".to_owned() },
+        SteadinessFact::NotAttained { sought: "iops:5%".to_owned(), at_end: None },
+        SteadinessFact::NotAttained {
+            sought: "bw_slope:1m".to_owned(),
+            at_end: Some("1.5m".to_owned()),
+        },
         SteadinessFact::NeverSteady { rounds: 25 },
     ]
 }

@@ -243,6 +243,10 @@ fn buffered(path: &str, engine: Option<&str>, file_system: &str, command: Comman
         None => command.load_option("direct=0"),
     };
     let hint = match (option, command) {
+        // In a job file, direct I/O is off without an option.
+        (Some(_), Command::RunFile | Command::FindFile) if engine.is_none() => {
+            "use direct=1 in the job file".to_owned()
+        }
         (Some(option), _) => format!("leave out {option}"),
         (None, Command::Suite(_)) => "leave out the option that turns direct I/O off".to_owned(),
         (None, _) => format!("use another file system; {file_system} has no direct I/O"),

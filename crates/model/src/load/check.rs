@@ -1,6 +1,6 @@
 //! Checks of combinations of options.
 
-use super::{Distribution, Load, LoadError, Logs, Modifier};
+use super::{Distribution, Load, LoadError, Logs, Modifier, SteadyState};
 
 fn fail(option: &'static str, reason: impl Into<String>) -> Result<(), LoadError> {
     Err(LoadError::new(option, reason))
@@ -17,13 +17,13 @@ impl Load {
         self.check_order()?;
         self.check_blocks()?;
         self.content.check()?;
-        if self.buffer_pattern.is_some() && !self.content.is_random() {
-            let reason = "replaces all data; hint: leave out buffer_compress_percentage and \
-                          dedupe_percentage";
+        if self.buffer_pattern.is_some() && self.content.dedupe_percent > 0 {
+            let reason = "every write repeats it; hint: leave out dedupe_percentage";
             return Err(LoadError::new("buffer_pattern", reason));
         }
         self.check_verify()?;
         self.check_logs()?;
+        self.check_steady_state()?;
         self.check_extent()
     }
 
@@ -36,6 +36,21 @@ impl Load {
         if logs.coarseness > Logs::MOST_COARSE {
             let reason = format!("must be between 0 and 6, not {}", logs.coarseness);
             return fail("log_hist_coarseness", reason);
+        }
+        Ok(())
+    }
+
+    fn check_steady_state(&self) -> Result<(), LoadError> {
+        let Some(steady) = &self.steady_state else { return Ok(()) };
+        if steady.interval_ns < SteadyState::LEAST_INTERVAL_NS {
+            return fail("steadystate_check_interval", "must be at least 100ms");
+        }
+        if steady.window_ns / steady.interval_ns < 2 {
+            let reason = format!(
+                "must be at least two intervals of {} s, the time between two measurements",
+                steady.interval_ns as f64 / 1e9
+            );
+            return fail("steadystate_duration", reason);
         }
         Ok(())
     }
@@ -114,10 +129,10 @@ impl Load {
         if random != self.rw.is_random() {
             return fail("rw", wanted);
         }
-        if random && self.coverage {
+        if matches!(self.modifier, Modifier::Sequential(_)) && self.coverage {
             return fail(
                 "norandommap",
-                "norandommap=0 cannot be used with several I/Os per offset; hint: use --norandommap=1",
+                "norandommap=0 cannot be used with several blocks per offset; hint: use --norandommap=1",
             );
         }
         if random && self.blockalign_bytes.is_some() {

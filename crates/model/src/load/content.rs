@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The data of writes. By default it neither compresses nor repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Content {
-    /// Percentage of each chunk that is zeros, after random data.
+    /// Percentage of each chunk that is zeros, or the pattern of `buffer_pattern`, after random data.
     pub compress_percent: u32,
     /// Length of a chunk in bytes, fio's `buffer_compress_chunk`. 0 for the whole block.
     pub compress_chunk_bytes: u32,

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
+use std::io;
+use std::path::Path;
 use std::str::FromStr;
 
-/// Maximum length of a pattern, as in fio.
-const MOST_BYTES: usize = 512;
+/// Maximum length of a pattern. That of fio 3.33 is 512, of later versions 128 MiB.
+const MOST_BYTES: usize = 64 << 10;
 /// Length of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
 
@@ -29,8 +31,12 @@ pub enum DataPatternError {
         "\"{0}\" is not a pattern; hint: use 0xaa55, \"text\", a number, %o, or several of them in a row"
     )]
     Syntax(String),
-    #[error("a file is not read as a pattern; hint: use 0x and its bytes, as printed by xxd -p")]
+    #[error(
+        "a file is not read as a pattern here; hint: use 0x and its bytes, as printed by xxd -p"
+    )]
     File,
+    #[error("'{path}': {reason}")]
+    Unreadable { path: String, reason: String },
     #[error("must have between 1 and {MOST_BYTES} bytes, not {0}")]
     Length(usize),
 }
@@ -46,6 +52,69 @@ impl DataPattern {
     #[must_use]
     pub fn has_offsets(&self) -> bool {
         !self.offsets.is_empty()
+    }
+
+    /// Returns the text of a pattern with the bytes of its files, each named as `'FILE'`; `None` if it names none.
+    /// `read` returns the first bytes of a file, at most the given number. As in fio, what does not fit into a
+    /// pattern is left out.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or text that is not a pattern.
+    pub fn with_files(
+        text: &str,
+        read: &dyn Fn(&Path, usize) -> io::Result<Vec<u8>>,
+    ) -> Result<Option<String>, DataPatternError> {
+        if !text.contains('\'') {
+            return Ok(None);
+        }
+        let of_file = |path: &str| {
+            let bytes = read(Path::new(path), MOST_BYTES);
+            bytes.map_err(|error| DataPatternError::Unreadable {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            })
+        };
+        Self::parse(text, &of_file).map(|pattern| Some(pattern.to_string()))
+    }
+
+    fn parse(
+        text: &str,
+        of_file: &dyn Fn(&str) -> Result<Vec<u8>, DataPatternError>,
+    ) -> Result<Self, DataPatternError> {
+        let fail = || DataPatternError::Syntax(text.to_owned());
+        let mut pattern = Self { bytes: Vec::new(), offsets: Vec::new() };
+        let mut rest = text.trim_ascii_start();
+        while !rest.is_empty() {
+            let after = if let Some(rest) = rest.strip_prefix("%o") {
+                pattern.offsets.push(pattern.bytes.len());
+                pattern.bytes.extend([0; OFFSET_BYTES]);
+                rest
+            } else if let Some(quoted) = rest.strip_prefix('"') {
+                let (quoted, rest) = quoted.split_once('"').ok_or_else(fail)?;
+                pattern.bytes.extend(quoted.bytes());
+                rest
+            } else if let Some(quoted) = rest.strip_prefix('\'') {
+                let (path, rest) = quoted.split_once('\'').ok_or_else(fail)?;
+                let room = MOST_BYTES.saturating_sub(pattern.bytes.len());
+                pattern.bytes.extend(of_file(path)?.into_iter().take(room));
+                rest
+            } else if let Some(digits) = rest.strip_prefix("0x").or(rest.strip_prefix("0X")) {
+                let (digits, rest) = digits_before(digits, |c| c.is_ascii_hexdigit());
+                pattern.bytes.extend(hex(digits).filter(|b| !b.is_empty()).ok_or_else(fail)?);
+                rest
+            } else {
+                let (minus, digits) = rest.strip_prefix('-').map_or(("", rest), |d| ("-", d));
+                let (digits, rest) = digits_before(digits, |c| c.is_ascii_digit());
+                let number = format!("{minus}{digits}");
+                pattern.bytes.extend(decimal(&number).ok_or_else(fail)?);
+                rest
+            };
+            rest = after.trim_ascii_start();
+        }
+        match pattern.bytes.len() {
+            1..=MOST_BYTES => Ok(pattern),
+            length => Err(DataPatternError::Length(length)),
+        }
     }
 
     /// Fills data with the pattern, from its beginning on. `offset` is that of the data.
@@ -104,37 +173,7 @@ impl FromStr for DataPattern {
     /// written; `"text"`; a decimal number, lowest byte first and without zeros at the end, with a minus sign
     /// four bytes; `%o`, the offset.
     fn from_str(text: &str) -> Result<Self, DataPatternError> {
-        let fail = || DataPatternError::Syntax(text.to_owned());
-        let mut pattern = Self { bytes: Vec::new(), offsets: Vec::new() };
-        let mut rest = text.trim_ascii_start();
-        while !rest.is_empty() {
-            let after = if let Some(rest) = rest.strip_prefix("%o") {
-                pattern.offsets.push(pattern.bytes.len());
-                pattern.bytes.extend([0; OFFSET_BYTES]);
-                rest
-            } else if let Some(quoted) = rest.strip_prefix('"') {
-                let (quoted, rest) = quoted.split_once('"').ok_or_else(fail)?;
-                pattern.bytes.extend(quoted.bytes());
-                rest
-            } else if let Some(digits) = rest.strip_prefix("0x").or(rest.strip_prefix("0X")) {
-                let (digits, rest) = digits_before(digits, |c| c.is_ascii_hexdigit());
-                pattern.bytes.extend(hex(digits).filter(|b| !b.is_empty()).ok_or_else(fail)?);
-                rest
-            } else if rest.starts_with('\'') {
-                return Err(DataPatternError::File);
-            } else {
-                let (minus, digits) = rest.strip_prefix('-').map_or(("", rest), |d| ("-", d));
-                let (digits, rest) = digits_before(digits, |c| c.is_ascii_digit());
-                let number = format!("{minus}{digits}");
-                pattern.bytes.extend(decimal(&number).ok_or_else(fail)?);
-                rest
-            };
-            rest = after.trim_ascii_start();
-        }
-        match pattern.bytes.len() {
-            1..=MOST_BYTES => Ok(pattern),
-            length => Err(DataPatternError::Length(length)),
-        }
+        Self::parse(text, &|_| Err(DataPatternError::File))
     }
 }
 
@@ -201,6 +240,22 @@ mod tests {
         assert!(longest.parse::<DataPattern>().is_ok());
         let longer = format!("{longest}ab").parse::<DataPattern>();
         assert_eq!(longer, Err(DataPatternError::Length(MOST_BYTES + 1)));
+    }
+
+    #[test]
+    fn files_in_patterns_are_replaced_by_their_bytes() {
+        let read = |path: &Path, most: usize| match path.to_str() {
+            Some("a") => Ok(b"xy\0".to_vec()),
+            Some("long") => Ok(vec![7; most]),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        let with_files = |text| DataPattern::with_files(text, &read);
+        assert_eq!(with_files("0xaa'a'\"'a'\"%o"), Ok(Some("0xaa787900276127%o".to_owned())));
+        assert_eq!(with_files("0xaa\"a\""), Ok(None));
+        let long = with_files("0x01'long'").unwrap().unwrap();
+        assert_eq!(long.len(), 2 + 2 * MOST_BYTES);
+        assert!(matches!(with_files("'b'"), Err(DataPatternError::Unreadable { .. })));
+        assert!(matches!(with_files("'b"), Err(DataPatternError::Syntax(_))));
     }
 
     proptest! {

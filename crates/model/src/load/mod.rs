@@ -10,6 +10,7 @@ mod logs;
 mod offsets;
 pub mod options;
 mod pattern;
+mod steady_state;
 mod verify;
 
 pub use block::{BlockRange, BlockSizes, BlockSplit};
@@ -20,8 +21,10 @@ pub use engine::{EngineKind, REMOTE_ENGINES};
 pub use logs::Logs;
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
+pub use steady_state::{SteadyMetric, SteadyState};
 pub use verify::{
     AlgorithmInfo, HEADER_FIXED_BYTES, Verify, VerifyAlgorithm, VerifyBacklog, VerifyRound,
+    VerifyState,
 };
 
 use crate::units::size_word;
@@ -169,12 +172,24 @@ impl FromStr for ArrivalProcess {
     }
 }
 
+/// A direction whose I/Os arrive at a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RatedDirection {
+    Read,
+    Write,
+}
+
 /// Arrivals at a rate, in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Arrivals {
     /// Rate over all workers of the job, in I/Os per second, above 0.
     pub rate_iops: f64,
     pub process: ArrivalProcess,
+    /// The direction that has the rate, in a mixed workload whose other direction has none: fio's `rate=,1m`. I/Os of
+    /// the other direction fill the queue depth. `None` if all I/Os have the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<RatedDirection>,
 }
 
 /// How many I/Os are submitted and reaped per call: fio's `iodepth_batch_*`.
@@ -310,6 +325,9 @@ pub struct Load {
     /// Log files in fio's formats; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,
+    /// The steady state at which the workload ends; `None` to end as otherwise requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<SteadyState>,
     /// True if fio's JSON output has percentiles of `clat`.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub clat_percentiles: bool,
@@ -368,6 +386,7 @@ impl Default for Load {
             nice: 0,
             percentiles: Vec::new(),
             logs: None,
+            steady_state: None,
             clat_percentiles: true,
             lat_percentiles: false,
             seed: 1,
@@ -462,9 +481,16 @@ impl Load {
             label.push_str(&format!(" {}/{}", self.read_percent, 100 - self.read_percent));
         }
         label.push_str(&format!(" {}", self.block));
-        match self.arrivals {
-            Some(arrivals) => label.push_str(&format!(" at {} IOPS", arrivals.rate_iops)),
-            None => label.push_str(&format!(" depth {}", self.queue_depth())),
+        let depth = self.queue_depth();
+        match self.arrivals.map(|arrivals| (arrivals.rate_iops, arrivals.only)) {
+            Some((rate, None)) => label.push_str(&format!(" at {rate} IOPS")),
+            Some((rate, Some(RatedDirection::Read))) => {
+                label.push_str(&format!(" depth {depth}, reads at {rate} IOPS"));
+            }
+            Some((rate, Some(RatedDirection::Write))) => {
+                label.push_str(&format!(" depth {depth}, writes at {rate} IOPS"));
+            }
+            None => label.push_str(&format!(" depth {depth}")),
         }
         if self.numjobs > 1 {
             label.push_str(&format!(" ({}×{})", self.iodepth, self.numjobs));

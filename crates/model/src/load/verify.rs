@@ -142,8 +142,8 @@ impl FromStr for VerifyAlgorithm {
 pub struct Verify {
     /// How the content of a unit is verified.
     pub algorithm: VerifyAlgorithm,
-    /// Length of a unit, which has its own header: fio's `verify_interval`. `None`, or more than this, for
-    /// the largest length that divides all block sizes. A pattern without headers always has that length.
+    /// Greatest length of a unit, which has its own header: fio's `verify_interval`. The length is the greatest
+    /// up to this that divides all block sizes; `None` for no such limit. A pattern without headers has none.
     pub interval_bytes: Option<u64>,
     /// Offset of the header in its unit, 0 for its start: fio's `verify_offset`. The header is swapped with
     /// the data there.
@@ -165,6 +165,9 @@ pub struct Verify {
     /// True if nothing is written: the workload reads and checks what an earlier run with the same workload
     /// wrote. fio's `verify_only`.
     pub only: bool,
+    /// The file with what was written, if one is written or read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<VerifyState>,
     /// The round that the workload belongs to, if several rounds write the same range; otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<VerifyRound>,
@@ -183,6 +186,17 @@ pub struct VerifyBacklog {
 impl VerifyBacklog {
     /// A worker remembers this many writes at most.
     pub const MOST_WRITES: u32 = 1 << 16;
+}
+
+/// A file with what a workload has written, for a later run that verifies it.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct VerifyState {
+    /// Name of the job, which is part of the file's name.
+    pub name: String,
+    /// True if a workload that writes saves the state: fio's `verify_state_save`.
+    pub saves: bool,
+    /// True if a workload that only reads verifies what the state contains: fio's `verify_state_load`.
+    pub loads: bool,
 }
 
 /// One of several rounds, each of which writes every unit once.
@@ -217,8 +231,17 @@ impl Verify {
             reads_back: true,
             fatal: false,
             only: false,
+            state: None,
             round: None,
         }
+    }
+}
+
+impl VerifyState {
+    /// Returns the name of the file as in fio. `thread` is the number of the job's first clone in the run, from 0.
+    #[must_use]
+    pub fn file_name(&self, thread: u32) -> String {
+        format!("local-{}-{thread}-verify.state", self.name.replace('/', "."))
     }
 }
 
@@ -230,7 +253,10 @@ impl Load {
         // Without headers, a pattern fills whole blocks.
         let headed = self.verify.as_ref().filter(|v| v.algorithm != VerifyAlgorithm::Pattern);
         let interval = headed.and_then(|verify| verify.interval_bytes);
-        interval.map_or(grain, |interval| interval.min(grain))
+        match interval {
+            Some(interval) if interval < grain => greatest_divisor(grain, interval),
+            _ => grain,
+        }
     }
 
     /// Returns the greatest common divisor of all offsets (relative to the first) and lengths of the
@@ -279,10 +305,16 @@ impl Load {
             return fail("buffer_pattern", reason.to_owned());
         }
         self.check_only(verify)?;
+        if verify.state.as_ref().is_some_and(|state| state.loads) && self.writes() {
+            let reason = "a job that writes does not verify what an earlier one wrote; hint: use --verify_only, too";
+            return fail("verify_state_load", reason.to_owned());
+        }
         let (unit, grain) = (self.verify_unit_bytes(), self.grain_bytes());
-        if verify.interval_bytes.is_some() && (unit == 0 || !grain.is_multiple_of(unit)) {
-            let reason =
-                format!("blocks and their places are multiples of {grain} bytes, not {unit}");
+        if unit < LEAST_UNIT_BYTES && grain >= LEAST_UNIT_BYTES {
+            let reason = format!(
+                "blocks and their places are multiples of {grain} bytes, which no length from \
+                 {LEAST_UNIT_BYTES} bytes up to this divides"
+            );
             return fail("verify_interval", reason);
         }
         if unit < LEAST_UNIT_BYTES {
@@ -326,6 +358,13 @@ impl Load {
         }
         Ok(())
     }
+}
+
+/// Returns the greatest divisor of `number` that is at most `most`; 0 if none of them is as long as a unit.
+fn greatest_divisor(number: u64, most: u64) -> u64 {
+    let fewest_parts = number.div_ceil(most.max(1));
+    let mut parts = fewest_parts..=number / LEAST_UNIT_BYTES;
+    parts.find(|parts| number.is_multiple_of(*parts)).map_or(0, |parts| number / parts)
 }
 
 fn common_divisor(a: u64, b: u64) -> u64 {
@@ -396,7 +435,7 @@ mod tests {
             (Load { buffer_pattern: Some(DataPattern::zeros()), ..good.clone() }, "buffer_pattern"),
             (with(&|verify| verify.header_offset_bytes = 55), "verify_offset"),
             (with(&|verify| verify.header_offset_bytes = 4096 - 55), "verify_offset"),
-            (with(&|verify| verify.interval_bytes = Some(3000)), "verify_interval"),
+            (with(&|verify| verify.interval_bytes = Some(127)), "verify_interval"),
             (with(&|verify| verify.interval_bytes = Some(0)), "verify_interval"),
             (with(&|verify| verify.only = true), "verify_only"),
             (Load { direct: false, block: BlockSizes::fixed(100), ..good.clone() }, "verify"),
@@ -416,6 +455,11 @@ mod tests {
         assert_eq!((pattern.validate(), pattern.verify_unit_bytes()), (Ok(()), 4096));
         let whole = with(&|verify| verify.interval_bytes = Some(8192));
         assert_eq!((whole.validate(), whole.verify_unit_bytes()), (Ok(()), 4096));
+        for (interval, unit) in [(4095, 2048), (2222, 2048), (2048, 2048), (1000, 512), (128, 128)]
+        {
+            let load = with(&|verify| verify.interval_bytes = Some(interval));
+            assert_eq!((load.validate(), load.verify_unit_bytes()), (Ok(()), unit), "{interval}");
+        }
         let again = Load { number_ios: Some(8), ..with(&|verify| verify.only = true) };
         assert_eq!(again.validate(), Ok(()));
         assert!(!again.writes() && good.writes());

@@ -59,6 +59,20 @@ impl StoppedBy {
     pub fn is_limit(self) -> bool {
         matches!(self, Self::Limit | Self::Unattainable)
     }
+
+    /// True if something other than the target ended the search, so that an answer within the limits is a lower bound.
+    #[must_use]
+    pub fn is_early(self) -> bool {
+        match self {
+            Self::Budget | Self::Client | Self::MaxDepth | Self::Ended | Self::Interrupted => true,
+            Self::Limit
+            | Self::Saturated
+            | Self::QueueFull
+            | Self::Unattainable
+            | Self::Undecided
+            | Self::Starved => false,
+        }
+    }
 }
 
 /// The value of the statistic that a limit bounds.

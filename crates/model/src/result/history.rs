@@ -12,6 +12,32 @@ pub struct HistoryDocument {
     pub runs: Vec<HistoryRun>,
 }
 
+/// What is kept of a run without a result: one that is still running, or that crashed or failed. Printed by
+/// `iogauge history show --format json`.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct UnfinishedDocument {
+    /// Name and version of the format: [`super::UNFINISHED_FORMAT`].
+    pub format: String,
+    pub run: HistoryRun,
+    /// The fields of the run's document that were known at its start; `null` if none were.
+    pub head: serde_json::Value,
+    /// The steps or points that were completed, or kept before.
+    pub steps: Vec<UnfinishedStep>,
+}
+
+/// A step or point of a run without a result.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct UnfinishedStep {
+    /// Number of the step, from 0.
+    pub index: u32,
+    /// A short description.
+    pub label: String,
+    /// When it was kept, RFC 3339 in UTC.
+    pub recorded: String,
+    /// The result as in the run's document.
+    pub result: serde_json::Value,
+}
+
 /// A run in the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct HistoryRun {

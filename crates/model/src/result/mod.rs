@@ -14,6 +14,7 @@ mod profile;
 mod rounds;
 mod shares;
 mod shift;
+mod steady_state;
 mod step;
 mod suite;
 mod system;
@@ -42,11 +43,12 @@ pub use fio::{
     BlockRange, FioDirection, FioDisk, FioLatency, FioResult, FioSamples, FioSteadyState,
 };
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
-pub use history::{HistoryDocument, HistoryRun};
+pub use history::{HistoryDocument, HistoryRun, UnfinishedDocument, UnfinishedStep};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shares::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};
 pub use shift::PerformanceShift;
+pub use steady_state::{SteadyPoint, SteadyStateResult};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, StepTotal, WorkerResult};
 pub use suite::{
     Cell, Conclusion, PlannedStep, StepPlace, SuiteAsked, SuiteDocument, SuiteOutcome,
@@ -58,7 +60,7 @@ pub use target::{
     DatabaseTarget, FioTarget, PartFacts, PartKind, RealTarget, SimulatedTarget, TargetFacts,
 };
 pub use trace::{BlockTrace, IoTime, RequestSize, TracedDevice, TracedRequests};
-pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
+pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyJobResult, VerifyResult};
 
 /// Format of the document that `iogauge run --json` prints.
 pub const RUN_FORMAT: &str = "iogauge.run/1";
@@ -78,5 +80,7 @@ pub const BESIDE_FORMAT: &str = "iogauge.beside/1";
 pub const DB_VERIFY_FORMAT: &str = "iogauge.db-verify/1";
 /// Format of the document that `iogauge history list --json` prints.
 pub const HISTORY_FORMAT: &str = "iogauge.history-list/1";
+/// Format of the document that `iogauge history show --format json` prints for a run without a result.
+pub const UNFINISHED_FORMAT: &str = "iogauge.unfinished/1";
 /// Format of the document that `iogauge suite --dry-run --json` prints.
 pub const SUITE_PLAN_FORMAT: &str = "iogauge.suite-plan/1";

@@ -1,5 +1,6 @@
 //! Results of a step.
 
+use super::SteadyStateResult;
 use super::{
     BlockTrace, CpuUse, DatabaseResult, Estimate, FioResult, LatencyBands, LatencySummary,
     LimitValue, PerformanceShift, Physical, SystemPoint, VerifyResult,
@@ -129,7 +130,7 @@ pub struct IntervalPoint {
     pub sync_bands: LatencyBands,
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -220,6 +221,9 @@ pub struct StepResult {
     /// Limits that the step was to keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitValue>,
+    /// The steady state that all jobs together were to attain; `None` if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<Box<SteadyStateResult>>,
     /// Performance shifts within the series that are not explained by chance.
     #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
     pub shifts: Vec<PerformanceShift>,

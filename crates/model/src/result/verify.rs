@@ -158,9 +158,11 @@ pub struct VerifyResult {
     pub units: u64,
     /// Number of bytes verified.
     pub bytes: u64,
-    /// Units written that could not be verified, because several writes were in flight at once or a write
-    /// failed.
+    /// Units that could not be verified: several writes were in flight at once, a write failed, or `unwritten`.
     pub unjudged: u64,
+    /// Units among them that were never written, according to a saved state.
+    #[serde(default, skip_serializing_if = "super::step::is_zero")]
+    pub unwritten: u64,
     /// Units with wrong data.
     pub corrupted: u64,
     /// Time of the verification after the step, in seconds; 0 if the reads of the step itself were verified.
@@ -172,4 +174,17 @@ pub struct VerifyResult {
     pub end: VerifyEnd,
     /// The first units with wrong data, at most 16.
     pub findings: Vec<VerifyFinding>,
+    /// The same of each job, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<VerifyJobResult>,
+}
+
+/// Result of the verification of one of several jobs. A range that several jobs have written counts for the first.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct VerifyJobResult {
+    /// Units with wrong data.
+    pub corrupted: u64,
+    /// Reads of the verification after the step; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Box<DirectionResult>>,
 }

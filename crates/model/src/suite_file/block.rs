@@ -190,10 +190,15 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    pub(super) fn table(&self, member: &Member<'a>) -> Result<&'a DeTable<'a>, SuiteFileError> {
+    /// Returns a member that is a table, with this header in a file.
+    pub(super) fn table(
+        &self,
+        member: &Member<'a>,
+        header: &str,
+    ) -> Result<&'a DeTable<'a>, SuiteFileError> {
         match member.value {
             DeValue::Table(table) => Ok(table),
-            _ => Err(self.wrong(member, format!("must be a table; hint: use [{}]", member.name))),
+            _ => Err(self.wrong(member, format!("must be a table; hint: use [{header}]"))),
         }
     }
 

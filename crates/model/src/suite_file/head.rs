@@ -25,7 +25,7 @@ impl SuiteOption {
             return Err(reader.wrong(option, reason));
         }
         let mut read = Self { name: option.name.to_owned(), ..Self::default() };
-        for part in reader.members(reader.table(option)?) {
+        for part in reader.members(reader.table(option, &format!("options.{}", option.name))?) {
             let text = reader.value(&part)?;
             match part.name {
                 "value" => read.value = Some(text),
@@ -66,12 +66,12 @@ impl SuiteHead {
                 "about" => head.about = Some(reader.words(&member)?),
                 "help" => head.help = Some(reader.words(&member)?),
                 "options" => {
-                    for option in reader.members(reader.table(&member)?) {
+                    for option in reader.members(reader.table(&member, member.name)?) {
                         head.options.push(SuiteOption::read(&reader, &option)?);
                     }
                 }
                 "trial" => {
-                    for option in reader.members(reader.table(&member)?) {
+                    for option in reader.members(reader.table(&member, member.name)?) {
                         head.trial.push((option.name.to_owned(), reader.value(&option)?));
                     }
                 }

@@ -62,6 +62,8 @@ pub struct FileStep {
     pub ramp_ns: Option<u64>,
     /// Limits that the latencies are checked against.
     pub limits: Vec<Limit>,
+    /// True if the step itself has these limits, false if they are those of the file.
+    pub has_own_limits: bool,
     /// Limits of a search for the capacity; empty if the workload runs unchanged.
     pub find: Vec<Limit>,
 }
@@ -123,7 +125,11 @@ impl SuiteFile {
                 }
                 "seconds" | "ramp" | "limit" => reader.time_or_limit(&member, &mut common)?,
                 "defaults" => {
-                    defaults = reader.block(reader.table(&member)?, member.line, Kind::Defaults)?;
+                    defaults = reader.block(
+                        reader.table(&member, member.name)?,
+                        member.line,
+                        Kind::Defaults,
+                    )?;
                 }
                 "step" => {
                     for (line, table) in reader.tables(&member)? {

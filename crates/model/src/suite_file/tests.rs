@@ -175,7 +175,7 @@ fn suite_options_are_substituted_for_values() {
 fn invalid_suite_options_are_rejected() {
     for (text, word) in [
         ("[options]\nUsers = {}", "not the name of an option"),
-        ("[options]\nusers = 5", "users: must be a table; hint: use [users]"),
+        ("[options]\nusers = 5", "users: must be a table; hint: use [options.users]"),
         ("[options]\nusers = { values = 5 }", "values: is not one of value, default and help"),
     ] {
         let error = SuiteHead::parse(text).unwrap_err();

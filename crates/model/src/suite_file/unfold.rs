@@ -68,6 +68,7 @@ pub(super) fn unfold(
             runtime_ns: step.runtime_ns,
             ramp_ns: step.ramp_ns.or(share_ns),
             limits: if searches { Vec::new() } else { limits.to_vec() },
+            has_own_limits: !step.limits.is_empty(),
             find: step.find.clone(),
         });
     }

@@ -55,11 +55,21 @@ impl Labels {
         }
     }
 
-    /// Like [`Labels::put_if_free`], but draws the first alternative if none is free.
+    /// Like [`Labels::put_if_free`], but if none is free, draws the first of those that overlap least, within the plot
+    /// if possible.
     pub fn put(&mut self, scene: &mut Scene, forms: &[Text]) {
-        if let Some(text) = forms.iter().find(|text| self.is_free(text)).or(forms.first()) {
+        let free = forms.iter().find(|text| self.is_free(text));
+        let best = free.or_else(|| forms.iter().min_by_key(|text| self.overlaps(text)));
+        if let Some(text) = best {
             self.draw(scene, text);
         }
+    }
+
+    /// Returns whether a text leaves the plot, and how many boxes it overlaps.
+    fn overlaps(&self, text: &Text) -> (bool, usize) {
+        let own = extent(text);
+        let boxes = self.taken.iter().filter(|taken| overlap(&own, taken));
+        (!self.is_inside(&own), boxes.count())
     }
 
     fn draw(&mut self, scene: &mut Scene, text: &Text) {
@@ -68,15 +78,18 @@ impl Labels {
     }
 
     fn is_free(&self, text: &Text) -> bool {
-        let [left, top, right, bottom] = extent(text);
-        let Frame { x, y, width, height } = self.frame;
-        let is_inside = left >= x && right <= x + width && top >= y && bottom <= y + height;
-        is_inside
-            && self
-                .taken
-                .iter()
-                .all(|[l, t, r, b]| *r + GAP < left || *l > right + GAP || *b < top || *t > bottom)
+        self.overlaps(text) == (false, 0)
     }
+
+    fn is_inside(&self, [left, top, right, bottom]: &[f64; 4]) -> bool {
+        let Frame { x, y, width, height } = self.frame;
+        *left >= x && *right <= x + width && *top >= y && *bottom <= y + height
+    }
+}
+
+/// Returns true if a text in this box overlaps another box, or lies too close beside it.
+fn overlap([left, top, right, bottom]: &[f64; 4], [l, t, r, b]: &[f64; 4]) -> bool {
+    *r + GAP >= *left && *l <= *right + GAP && *b >= *top && *t <= *bottom
 }
 
 /// Returns an upper estimate of the box of a horizontal text.
@@ -120,6 +133,18 @@ mod tests {
         assert_eq!(drawn(&scene).len(), 2);
         labels.put(&mut scene, &forms);
         assert_eq!(drawn(&scene)[2], (110.0, 55.0));
+    }
+
+    #[test]
+    fn label_without_free_place_overlaps_as_little_as_possible() {
+        let (mut labels, mut scene) = (Labels::new(FRAME), Scene::new(300.0, 120.0));
+        labels.avoid_line(&[(110.0, 20.0), (110.0, 100.0)]);
+        labels.avoid(160.0, 48.0, 3.0);
+        let outside = text(245.0, 50.0, Anchor::Start);
+        let struck = text(100.0, 50.0, Anchor::Start);
+        let touched = text(155.0, 50.0, Anchor::Start);
+        labels.put(&mut scene, &[outside, struck, touched.clone()]);
+        assert_eq!(drawn(&scene), [(touched.x, touched.y)]);
     }
 
     #[test]

@@ -6,9 +6,10 @@ use iogauge_model::load::Load;
 use iogauge_model::load::options::ROWS;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    DatabaseTarget, DeviceFacts, FioResult, Head, RealTarget, StepResult, SuiteAsked, TargetFacts,
-    Workload,
+    DatabaseTarget, DeviceFacts, FindDocument, FioResult, Head, RealTarget, StepResult, SuiteAsked,
+    TargetFacts, Workload,
 };
+use iogauge_model::{Limit, Vocabulary};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings under which something was measured: the name and the value of each, in words that stand alone, such as
@@ -67,7 +68,15 @@ impl Settings {
                 ("direct", _) => {
                     self.put("direct", if load.direct { "direct" } else { "buffered" })
                 }
-                ("buffered" | "name", _) => {}
+                // A log records what is measured, and does not change it.
+                ("buffered" | "name" | "per_job_logs", _) => {}
+                (name, _) if name.starts_with("log_") || name.ends_with("_log") => {}
+                // A closed loop has no arrivals to set.
+                ("rate_iops" | "rate_process", shown) => {
+                    if let Some(value) = shown {
+                        self.put(row.name, format!("{}={value}", row.name));
+                    }
+                }
                 (name, Some(value)) if value != row.default => {
                     self.put(name, format!("{name}={value}"));
                 }
@@ -227,21 +236,50 @@ impl Exhibit {
             let name = file.path.rsplit('/').next().unwrap_or_default();
             settings.put("file", name);
         }
-        if !matches!(head.target, TargetFacts::Fio(_)) {
+        // The words for the load of a database consist of settings that are named below.
+        if !matches!(head.target, TargetFacts::Fio(_)) && head.load.database().is_none() {
             settings.put("load", crate::terminal::load_words(&head.load));
         }
-        // A search varies the queue depth itself.
+        settings.put("loop", self.loop_words(&jobs));
+        // A search varies the queue depth or the rate itself.
         let left_out = ["rw", "bs", "bssplit", "bsrange", "rwmixread", "rwmixwrite", "randseed"];
-        let searched = if matches!(self.document, Shown::Find(_)) { &["iodepth"][..] } else { &[] };
+        let is_search = matches!(self.document, Shown::Find(_));
+        let searched = if is_search { &["iodepth", "rate_iops"][..] } else { &[] };
         let options = common_options(&jobs, &[&left_out[..], searched].concat());
         settings.0.extend(options.unwrap_or_default().0);
         settings.put_database_load(&head.load);
+        if !is_search {
+            settings.put_processes(&head.load);
+        }
         settings.0.extend(self.surroundings().0);
         if let Shown::Find(find) = &self.document {
-            let limits: Vec<String> = find.search.limits.iter().map(ToString::to_string).collect();
+            let words = match self.terms().is_database() {
+                true => Limit::database_words,
+                false => Limit::to_string,
+            };
+            let limits: Vec<String> = find.search.limits.iter().map(words).collect();
             settings.put("limits", crate::terminal::listed(&limits));
         }
         settings
+    }
+
+    /// Returns whether I/Os of these jobs arrive by a schedule (open loop) or when others complete; nothing if jobs
+    /// differ in that, or if there are none.
+    fn loop_words(&self, jobs: &[Job]) -> &'static str {
+        let rated = |find: &FindDocument| find.search.curve.iter().any(|p| p.rate_iops.is_some());
+        // A search without an answer stores no arrivals.
+        let is_rated = matches!(&self.document, Shown::Find(find) if rated(find));
+        let mut kinds = jobs.iter().map(|job| is_rated || job.load.arrivals.is_some());
+        match kinds.next() {
+            Some(first) if kinds.all(|kind| kind == first) => {
+                if first {
+                    "open loop"
+                } else {
+                    "closed loop"
+                }
+            }
+            _ => "",
+        }
     }
 }
 
@@ -254,6 +292,17 @@ impl Settings {
         if let Some(waits) = fio.is_synchronous {
             self.put("sync", if waits { "sync=sync" } else { "sync=none" });
         }
+    }
+
+    /// Adds the numbers of processes of a database's load that were measured.
+    fn put_processes(&mut self, load: &Workload) {
+        let Some(load) = load.database() else { return };
+        let one = std::slice::from_ref(&load.processes);
+        let all = load.ladder.as_ref().map_or(one, |ladder| &ladder.processes);
+        let Some((last, before)) = all.split_last().filter(|(last, _)| **last > 0) else { return };
+        let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
+        words.push(Vocabulary::Database.amount(*last));
+        self.put("processes", crate::terminal::listed(&words));
     }
 
     fn put_database_load(&mut self, load: &Workload) {
@@ -346,6 +395,25 @@ mod tests {
 
     fn settings(pairs: &[(&str, &str)]) -> Settings {
         Settings(pairs.iter().map(|(name, words)| ((*name).into(), (*words).into())).collect())
+    }
+
+    #[test]
+    fn logs_are_no_setting_of_the_measurement() {
+        let logs = iogauge_model::load::Logs {
+            bandwidth: Some("a".to_owned()),
+            window_ms: 100,
+            histogram: Some("a".to_owned()),
+            histogram_window_ms: 1000,
+            per_job: false,
+            has_offset: true,
+            ..Default::default()
+        };
+        let of = |logs| {
+            let mut settings = Settings::default();
+            settings.put_options(&Load { logs, ..Load::default() }, &[]);
+            settings.0
+        };
+        assert_eq!(of(Some(logs)), of(None));
     }
 
     #[test]

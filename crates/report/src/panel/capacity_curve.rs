@@ -1,5 +1,6 @@
 //! The capacity curve: latency against IOPS, with the limit and the answer.
 
+mod line;
 mod plane;
 mod together;
 
@@ -11,26 +12,19 @@ use crate::chart::{
 use crate::exhibit::{Capacity, Exhibit, run_names, run_titles};
 use crate::terminal::stop_reason;
 use iogauge_model::Limit;
-use plane::{Ends, Figured, Plane, bounds};
+use line::{Statistic, lines};
+use plane::{Ends, Plane, bounds};
 
 pub const PANEL: Panel = Panel {
     name: "capacity-curve",
     title: "Capacity",
     about: "Latency against I/Os per second (for a database: operations per second), from one I/O outstanding on \
-            the left to the largest queue depth tried. The dashed line is the limit. The answer is the highest \
-            rate within the limit; the bar is its 95 % confidence interval. Faint dots have more load than the \
+            the left to the largest queue depth tried. The dashed line is the limit; a limit on other \
+            latencies, such as those of writes, has a curve of its own. The answer is the highest rate within the limit; the bar is its 95 % confidence interval. Faint dots have more load than the \
             answer. The ring is the knee, the smallest measured queue depth that gives 95 % of the answer: a \
             larger one adds latency and almost no I/Os. The reason why the search stopped is below the curve.",
     figures: draw,
 };
-
-/// Lines of the curve.
-const LINES: [(&str, Figured); 4] = [
-    ("mean", |l| l.mean),
-    ("p95", |l| l.p95 as f64),
-    ("p99", |l| l.p99 as f64),
-    ("p99.9", |l| l.p999 as f64),
-];
 
 fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
     let runs: Vec<&Exhibit> = drawn.exhibits.iter().collect();
@@ -43,10 +37,10 @@ fn draw(drawn: &Drawn<'_>) -> Vec<Figure> {
             other.capacity.label == named.capacity.label
                 && other.capacity.terms == named.capacity.terms
         };
-        let ends = Ends::of(
-            all.iter().filter(same).filter(alike).map(|other| &other.capacity),
-            &LINES.map(|l| l.1),
-        );
+        let beside = all.iter().filter(same).filter(alike).map(|other| &other.capacity);
+        let ends = Ends::of(beside, Statistic::MEAN, |capacity| {
+            lines(capacity).into_iter().map(|line| line.statistic).collect()
+        });
         Figure {
             title: named.with_label(&named.title),
             description: description(&named.capacity),
@@ -108,22 +102,24 @@ fn scene(capacity: &Capacity<'_>, ends: Ends, width: f64) -> Scene {
     let height = if width < 600.0 { 208.0 } else { 288.0 };
     let mut scene = Scene::new(width, 0.0);
     let titles = ["latency", capacity.terms.rates];
-    let mut plane = Plane::new(&mut scene, height, ends, titles);
-    for (number, (name, of)) in (0..).zip(LINES) {
-        let wide = if number == 0 { 2.2 } else { 1.4 };
-        let marks = plane.curve(capacity, of, Ink::Series(number), wide);
-        scene.add(Mark::Series { name: name.to_owned(), marks });
+    let mut plane = Plane::new(&mut scene, height, ends, Statistic::MEAN, titles);
+    let lines = lines(capacity);
+    for line in lines.iter().rev() {
+        let marks = plane.curve(capacity, line.statistic, line.ink, line.wide);
+        scene.add(Mark::Series { name: line.name.clone(), marks });
     }
-    plane.limits(&mut scene, &bounds(capacity, Ink::Limit));
+    let limits = bounds(capacity, Ink::Limit);
+    plane.limits(&mut scene, &limits);
+    plane.answer(&mut scene, capacity, Ink::Good);
+    plane.knee(&mut scene, capacity, Ink::Muted);
+    plane.name_limits(&mut scene, &limits);
     let most = format!("{} {}", count(capacity.answer.iops.mean), capacity.terms.rate);
-    plane.answer(&mut scene, capacity, Ink::Good, &most);
-    let place = capacity.knee.map(|knee| capacity.terms.words.at(knee.queue_depth));
-    let knee = place.map(|place| format!("knee {place}")).unwrap_or_default();
-    plane.knee(&mut scene, capacity, Ink::Muted, &knee);
+    plane.name_answer(&mut scene, capacity, Ink::Good, &most);
+    plane.name_knee(&mut scene, capacity, Ink::Muted);
     plane.queue_depths(&mut scene, capacity, Ink::Muted);
     let frame = plane.frame;
     scene.add(Mark::Hover(hover(capacity, frame, plane.x)));
-    let names = (0..).zip(LINES).map(|(number, (name, _))| (Ink::Series(number), name));
+    let names = lines.iter().map(|line| (line.ink, line.name.as_str()));
     let more = [(Ink::Limit, "limit"), (Ink::Good, "answer and its 95 % interval")];
     let entries: Vec<(Ink, &str)> = names.chain(more).collect();
     let place = frame.y + height + Frame::BELOW + 4.0;
@@ -157,7 +153,7 @@ fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
 }
 
 fn hover(capacity: &Capacity<'_>, frame: Frame, x: Scale) -> Hover {
-    let terms = capacity.terms;
+    let (terms, lines) = (capacity.terms, lines(capacity));
     let mut points: Vec<HoverPoint> = capacity
         .curve
         .iter()
@@ -166,12 +162,11 @@ fn hover(capacity: &Capacity<'_>, frame: Frame, x: Scale) -> Hover {
                 Some(rate) => format!("{} a second asked", count(rate)),
                 None => terms.words.amount(point.queue_depth),
             };
-            let mut lines = vec![load, format!("{} {}", count(point.iops.mean), terms.rate)];
-            let latency = |(name, of): &(&str, Figured)| {
-                format!("{name} {}", latency_ns(of(&point.latency_ns)))
-            };
-            lines.extend(LINES.iter().map(latency));
-            HoverPoint { x: x.at(point.iops.mean), lines }
+            let mut told = vec![load, format!("{} {}", count(point.iops.mean), terms.rate)];
+            told.extend(lines.iter().filter_map(|line| {
+                Some(format!("{} {}", line.name, latency_ns(line.statistic.at(point)?)))
+            }));
+            HoverPoint { x: x.at(point.iops.mean), lines: told }
         })
         .collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));

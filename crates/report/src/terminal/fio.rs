@@ -9,14 +9,14 @@ use iogauge_model::units::Bytes;
 
 pub(super) fn write(sheet: &mut Sheet, result: &FioResult) {
     if let Some(state) = &result.steady_state {
-        sheet.text(Paint::Plain, &steady_state(state));
+        sheet.text(Paint::Plain, &of_fio(state));
     }
     write_samples(sheet, result);
     write_disks(sheet, &result.disks);
 }
 
 /// Formats `Steady state (iops within 0.3%): attained, 0.21% at the end`.
-fn steady_state(state: &FioSteadyState) -> String {
+fn of_fio(state: &FioSteadyState) -> String {
     let mut text = format!("Steady state ({}", state.of);
     if !state.bound.is_empty() {
         text.push_str(&format!(" within {}", state.bound));

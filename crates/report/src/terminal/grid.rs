@@ -1,12 +1,14 @@
 //! Tables with aligned columns that fit the page.
 
-use super::sheet::{Paint, Sheet, clean, cut};
+use super::sheet::{Paint, Sheet, clean, cut, cut_behind_word};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use unicode_width::UnicodeWidthStr;
 
 const GAP: usize = 2;
 /// Text cut to less than this width is meaningless.
 const NARROWEST_TEXT: usize = 12;
+/// A sentence cut to less than this width may lose its first figure.
+const NARROWEST_SENTENCE: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -22,6 +24,26 @@ pub(super) enum Kind {
     Text,
     /// Left-aligned; its beginning is cut on a narrow page.
     Path,
+    /// Left-aligned; its end is cut, behind a word, after all texts and paths.
+    Sentence,
+}
+
+impl Kind {
+    /// Returns the width below which a column is not cut; `None` if it is never cut.
+    fn least(self) -> Option<usize> {
+        match self {
+            Self::Text | Self::Path => Some(NARROWEST_TEXT),
+            Self::Sentence => Some(NARROWEST_SENTENCE),
+            Self::Number | Self::Spare(_) | Self::Word | Self::SpareWord(_) => None,
+        }
+    }
+
+    fn cut(self, cell: &str, width: usize) -> String {
+        match self {
+            Self::Sentence => cut_behind_word(cell, width),
+            kind => cut(cell, width, kind == Self::Path),
+        }
+    }
 }
 
 struct Column {
@@ -58,7 +80,7 @@ impl Grid {
         self.rows.push((paint, cells.iter().map(|cell| clean(cell)).collect()));
     }
 
-    pub(super) fn write(mut self, sheet: &mut Sheet) {
+    pub(super) fn write(self, sheet: &mut Sheet) {
         let mut shown: Vec<usize> = (0..self.columns.len())
             .filter(|column| {
                 *column == 0 || self.rows.iter().any(|(_, cells)| !cells[*column].is_empty())
@@ -72,26 +94,31 @@ impl Grid {
             }
         }
         let widths = self.fit(&shown, sheet.columns());
-        for (column, width) in shown.iter().zip(&widths) {
-            let title = &mut self.columns[*column].title;
-            *title = cut(title, *width, false);
-        }
-        for (_, cells) in &mut self.rows {
-            for (column, width) in shown.iter().zip(&widths) {
-                let keep_end = self.columns[*column].kind == Kind::Path;
-                cells[*column] = cut(&cells[*column], *width, keep_end);
-            }
-        }
-        for (number, band) in bands(&shown, &widths, sheet.columns()).iter().enumerate() {
+        for (number, band) in self.bands(&shown, &widths, sheet.columns()).iter_mut().enumerate() {
             if number > 0 {
                 sheet.gap();
             }
+            self.widen(band, sheet.columns());
             self.write_band(band, sheet);
         }
     }
 
+    /// Gives cut columns the space that a band leaves, first to sentences. The first column keeps its width, which it
+    /// has in all bands.
+    fn widen(&self, band: &mut [(usize, usize)], page: usize) {
+        let used = band.iter().map(|(_, width)| width + GAP).sum::<usize>();
+        let mut free = (page + GAP).saturating_sub(used);
+        let mut order: Vec<usize> = (1..band.len()).collect();
+        order.sort_by_key(|place| self.columns[band[*place].0].kind != Kind::Sentence);
+        for place in order {
+            let (column, width) = &mut band[place];
+            let more = self.natural(*column).saturating_sub(*width).min(free);
+            (*width, free) = (*width + more, free - more);
+        }
+    }
+
     /// Returns the width of each shown column: that of its contents, except that the widest text columns
-    /// are narrowed until the table fits.
+    /// are narrowed until the table fits, and sentences after them.
     fn fit(&self, shown: &[usize], page: usize) -> Vec<usize> {
         // With this maximum, any two columns fit on the page.
         let most = (page - GAP) / 2;
@@ -99,9 +126,8 @@ impl Grid {
         let gaps = GAP * shown.len().saturating_sub(1);
         while widths.iter().sum::<usize>() + gaps > page {
             let widest = (0..shown.len())
-                .filter(|i| self.is_cut(shown[*i]))
-                .filter(|i| widths[*i] > NARROWEST_TEXT)
-                .max_by_key(|i| widths[*i]);
+                .filter(|i| self.least(shown[*i]).is_some_and(|least| widths[*i] > least))
+                .max_by_key(|i| (self.columns[shown[*i]].kind != Kind::Sentence, widths[*i]));
             match widest {
                 Some(column) => widths[column] -= 1,
                 None => {
@@ -127,20 +153,44 @@ impl Grid {
         }
     }
 
-    fn is_cut(&self, column: usize) -> bool {
-        matches!(self.columns[column].kind, Kind::Text | Kind::Path)
+    fn least(&self, column: usize) -> Option<usize> {
+        self.columns[column].kind.least()
     }
 
     /// Returns the width of the table with its texts cut as far as allowed.
     fn least_width(&self, shown: &[usize]) -> usize {
         let least = |column: &usize| {
             let width = self.natural(*column);
-            if self.is_cut(*column) { width.min(NARROWEST_TEXT) } else { width }
+            self.least(*column).map_or(width, |least| width.min(least))
         };
         shown.iter().map(least).sum::<usize>() + GAP * shown.len().saturating_sub(1)
     }
 
-    fn write_band(&self, band: &[usize], sheet: &mut Sheet) {
+    /// Splits the columns into bands, each with as many columns as fit next to each other, and their widths. If there
+    /// are several, a sentence that would be cut has its own.
+    fn bands(&self, shown: &[usize], widths: &[usize], page: usize) -> Vec<Vec<(usize, usize)>> {
+        let is_one = widths.iter().map(|width| width + GAP).sum::<usize>() <= page + GAP;
+        let mut bands = Vec::new();
+        let mut band = Vec::new();
+        let mut used = 0;
+        for (column, width) in shown.iter().zip(widths) {
+            let is_sentence = self.columns[*column].kind == Kind::Sentence;
+            let is_cut = is_sentence && !is_one && *width < self.natural(*column);
+            if band.len() > 1 && (is_cut || used + GAP + width > page) {
+                bands.push(std::mem::take(&mut band));
+            }
+            if band.is_empty() && !bands.is_empty() {
+                band.push((shown[0], widths[0]));
+                used = widths[0];
+            }
+            used += width + if band.is_empty() { 0 } else { GAP };
+            band.push((*column, *width));
+        }
+        bands.push(band);
+        bands
+    }
+
+    fn write_band(&self, band: &[(usize, usize)], sheet: &mut Sheet) {
         let rule = LineStyle::none().fill('─');
         let mut table = Table::new();
         table
@@ -151,9 +201,15 @@ impl Grid {
             let side = if right { CellAlignment::Right } else { CellAlignment::Left };
             Cell::new(text).set_alignment(side)
         };
-        table.set_header(band.iter().map(|column| cell(*column, &self.columns[*column].title)));
+        let titles = band.iter().map(|(column, width)| {
+            cell(*column, &cut(&self.columns[*column].title, *width, false))
+        });
+        table.set_header(titles);
         for (_, cells) in &self.rows {
-            table.add_row(band.iter().map(|column| cell(*column, &cells[*column])));
+            let cells = band.iter().map(|(column, width)| {
+                cell(*column, &self.columns[*column].kind.cut(&cells[*column], *width))
+            });
+            table.add_row(cells);
         }
         for (place, column) in table.column_iter_mut().enumerate() {
             let gap = if place + 1 == band.len() { 0 } else { GAP as u16 };
@@ -169,24 +225,4 @@ impl Grid {
             sheet.line(paint, line.trim_end());
         }
     }
-}
-
-/// Splits the columns into bands, each with as many columns as fit next to each other.
-fn bands(shown: &[usize], widths: &[usize], page: usize) -> Vec<Vec<usize>> {
-    let mut bands = Vec::new();
-    let mut band = Vec::new();
-    let mut used = 0;
-    for (column, width) in shown.iter().zip(widths) {
-        if band.len() > 1 && used + GAP + width > page {
-            bands.push(std::mem::take(&mut band));
-        }
-        if band.is_empty() && !bands.is_empty() {
-            band.push(shown[0]);
-            used = widths[0];
-        }
-        used += width + if band.is_empty() { 0 } else { GAP };
-        band.push(*column);
-    }
-    bands.push(band);
-    bands
 }

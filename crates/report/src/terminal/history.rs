@@ -5,7 +5,7 @@ use super::grid::{Grid, Kind};
 use super::sheet::{Paint, Sheet};
 use iogauge_model::result::HistoryRun;
 
-/// Formats runs as a table, one line each; what is too long for the page is cut.
+/// Formats runs as a table, one line each. What is too long for the page is cut: workloads and targets before results.
 #[must_use]
 pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
     let mut sheet = Sheet::new(page);
@@ -20,7 +20,7 @@ pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
         ("steps", Kind::Number),
         ("load", Kind::Text),
         ("target", Kind::Path),
-        ("result", Kind::Text),
+        ("result", Kind::Sentence),
     ]);
     for run in runs {
         let paint = match run.state.as_str() {

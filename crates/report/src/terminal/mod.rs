@@ -29,7 +29,7 @@ pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;
 pub use history::history_list;
-pub(crate) use names::{listed, load as load_words};
+pub(crate) use names::{listed, load as load_words, statistic as statistic_ns};
 pub use profile::{profile, profile_brief};
 pub use run::run;
 pub use suite::{duration, suite, suite_brief, suite_list, suite_plan, suite_step_line};

@@ -123,7 +123,8 @@ fn statistics(
     both.filter_map(|limit| Some((*limit, statistic(summary, limit.metric)?))).collect()
 }
 
-fn statistic(latency: &LatencySummary, metric: Metric) -> Option<f64> {
+/// Returns a statistic of all I/Os in nanoseconds, if the summary has it.
+pub(crate) fn statistic(latency: &LatencySummary, metric: Metric) -> Option<f64> {
     let kept = |percent: f64| match percent {
         50.0 => Some(latency.p50),
         95.0 => Some(latency.p95),

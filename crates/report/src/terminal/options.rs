@@ -82,8 +82,9 @@ mod tests {
             "'/my data' --rw=randrw --rwmixread=70 --bs=8k,1m --iodepth=9 --numjobs=4 \
              --ioengine=libaio --direct=0 --size=63m --offset=1m --offset_increment=64m \
              --random_distribution=zipf:1.2 --sync=dsync --fdatasync=8 --end_fsync \
+             --cpus_allowed=0,2-3 --cpus_allowed_policy=split --nice=-5 \
              --buffer_compress_percentage=50 --buffer_compress_chunk=0 --dedupe_percentage=20 \
-             --cpus_allowed=0,2-3 --cpus_allowed_policy=split --nice=-5 --runtime=60"
+             --runtime=60"
         );
         let split = BlockSizes::parse_bssplit("4k/60:1000/40").unwrap();
         let range = BlockSizes::parse_bsrange("4k-64k,8k-8k").unwrap();

@@ -10,7 +10,9 @@ use super::parts::{self, Logical};
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
 use super::verify;
-use iogauge_model::result::{CpuUse, DirectionResult, LatencySummary, RunDocument, StepResult};
+use iogauge_model::result::{
+    CpuUse, DirectionResult, LatencySummary, RunDocument, SteadyStateResult, StepResult,
+};
 use iogauge_model::units::{Bandwidth, Latency};
 
 /// Formats the document: a table for each step, then the caveats.
@@ -87,6 +89,9 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     for value in &step.limits {
         parts::limit(sheet, Terms::DEVICE, value);
     }
+    if let Some(state) = &step.steady_state {
+        sheet.text(Paint::Plain, &steady_state(state));
+    }
     if let Some(verified) = &step.verify {
         verify::write(sheet, verified);
     }
@@ -104,6 +109,21 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     if let Some(trace) = &step.trace {
         block_layer::write(sheet, trace);
     }
+}
+
+/// Formats `Steady state iops:5% for 10 s: attained after 14.0 s, 3.21 % at the end`.
+fn steady_state(state: &SteadyStateResult) -> String {
+    let mut text =
+        format!("Steady state {} for {} s", state.sought, state.sought.window_ns as f64 / 1e9);
+    match state.attained_at_seconds {
+        Some(seconds) => text.push_str(&format!(": attained after {seconds:.1} s")),
+        None => text.push_str(": not attained"),
+    }
+    match state.at_end() {
+        Some(value) => text.push_str(&format!(", {} at the end", state.sought.value_word(value))),
+        None => text.push_str(", because no window was complete"),
+    }
+    text
 }
 
 /// Writes a table of the directions that did any I/O, and their failures.

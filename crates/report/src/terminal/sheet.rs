@@ -119,6 +119,22 @@ pub(super) fn cut(text: &str, width: usize, keep_end: bool) -> String {
     (0..letters.len()).rev().find(fits).map_or_else(String::new, kept)
 }
 
+/// Cuts the text to `width` columns behind a word, so that no figure loses digits or its unit. What stands in
+/// parentheses stays whole. An ellipsis replaces the end. Only a beginning that does not fit is cut itself.
+pub(super) fn cut_behind_word(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let is_whole = |kept: &&str| {
+        let is_closed = kept.matches('(').count() <= kept.matches(')').count();
+        is_closed && !kept.ends_with(|last: char| last.is_numeric() || last == '≤')
+    };
+    let starts = text.match_indices(' ').map(|(space, _)| &text[..space]).filter(is_whole);
+    let mut kept = starts.map(|kept| format!("{} …", kept.trim_end_matches([' ', ',', ';', ':'])));
+    let fits = kept.rfind(|kept| kept.width() <= width && kept != " …");
+    fits.unwrap_or_else(|| cut(text, width, false))
+}
+
 /// Wraps text into lines of at most `width` columns; longer words, such as paths, are broken.
 fn wrap(text: &str, indent: usize, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -162,6 +178,22 @@ mod tests {
         assert_eq!(cut("abcdefgh", 4, false), "abc…");
     }
 
+    #[test]
+    fn figures_are_not_cut_in_their_middle() {
+        let text = "at least 17,612 IOPS (± 0.7 %) at queue depth 8, p99 ≤ 5 ms";
+        let cut = |width| cut_behind_word(text, width);
+        assert_eq!(cut(80), text);
+        assert_eq!(cut(14), "at least …");
+        assert_eq!(cut(24), "at least 17,612 IOPS …");
+        assert_eq!(cut(31), "at least 17,612 IOPS …");
+        assert_eq!(cut(32), "at least 17,612 IOPS (± 0.7 %) …");
+        assert_eq!(cut(50), "at least 17,612 IOPS (± 0.7 %) at queue depth 8 …");
+        assert_eq!(cut(57), "at least 17,612 IOPS (± 0.7 %) at queue depth 8 …");
+        assert_eq!(cut(17), "at least …");
+        assert_eq!(cut(5), "at …");
+        assert_eq!(cut_behind_word("/a/long/path", 6), "/a/lo…");
+    }
+
     proptest! {
         #[test]
         fn wrapping_respects_width_and_preserves_text(text in "\\PC{0,120}", width in 8usize..80) {
@@ -176,6 +208,7 @@ mod tests {
         #[test]
         fn truncated_terminal_text_fits_the_width(text in "\\PC{0,60}", width in 1usize..40, keep_end: bool) {
             prop_assert!(cut(&text, width, keep_end).width() <= width);
+            prop_assert!(cut_behind_word(&text, width).width() <= width);
         }
     }
 }

@@ -112,7 +112,7 @@ impl Terms {
     }
 
     /// Returns the name of the I/Os that a limit bounds, with a trailing space.
-    pub(super) fn side(self, side: Side) -> &'static str {
+    pub(crate) fn side(self, side: Side) -> &'static str {
         match (self.is_database(), side) {
             (_, Side::Any) => "",
             (_, Side::Read) => "read ",

@@ -224,18 +224,9 @@ fn is_unconfirmed(document: &FindDocument) -> bool {
     answer.stopped_by == StoppedBy::Budget && curve.iter().filter(is_larger).any(|p| !p.met)
 }
 
-/// Returns true if something other than the target ended the search.
+/// Returns true if the answer is a lower bound.
 fn is_lower_bound(document: &FindDocument) -> bool {
-    match document.search.answer.stopped_by {
-        StoppedBy::Budget => !is_unconfirmed(document),
-        StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Ended | StoppedBy::Interrupted => true,
-        StoppedBy::Limit
-        | StoppedBy::Saturated
-        | StoppedBy::QueueFull
-        | StoppedBy::Unattainable
-        | StoppedBy::Undecided
-        | StoppedBy::Starved => false,
-    }
+    document.search.answer.stopped_by.is_early() && !is_unconfirmed(document)
 }
 
 fn place(document: &FindDocument) -> String {

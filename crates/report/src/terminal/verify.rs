@@ -44,12 +44,14 @@ pub(super) fn write(sheet: &mut Sheet, verify: &VerifyResult) {
     if more > 0 && !verify.findings.is_empty() {
         sheet.text(Paint::Bad, &format!("and {} more", count(more as f64)));
     }
-    if verify.unjudged > 0 {
-        let text = format!(
-            "{} not judged: several writes were under way at once, or one failed",
-            plural(verify.unjudged, "block")
-        );
-        sheet.text(Paint::Plain, &text);
+    let unknown = verify.unjudged.saturating_sub(verify.unwritten);
+    for (blocks, why) in [
+        (unknown, "not judged: several writes were under way at once, or one failed"),
+        (verify.unwritten, "not judged: the earlier run did not write them"),
+    ] {
+        if blocks > 0 {
+            sheet.text(Paint::Plain, &format!("{} {why}", plural(blocks, "block")));
+        }
     }
 }
 
@@ -72,6 +74,8 @@ mod tests {
             units: 262_144,
             bytes: 1 << 30,
             unjudged: 0,
+            unwritten: 0,
+            jobs: Vec::new(),
             corrupted: 0,
             seconds: 1.234,
             read: None,

@@ -15,7 +15,7 @@ use iogauge_model::result::{
     TracedRequests,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
-use iogauge_report::chart::Mark;
+use iogauge_report::chart::{Anchor, Ink, Mark, Scene, Text, width_of};
 
 /// Returns a target with only a name.
 pub fn named(name: &str) -> TargetFacts {
@@ -190,6 +190,7 @@ pub fn step(label: &str, queue_depth: u32) -> StepResult {
         verify: None,
         database: None,
         fio: None,
+        steady_state: None,
         trace: None,
     }
 }
@@ -433,4 +434,46 @@ pub fn flat(marks: &[Mark]) -> Vec<&Mark> {
         }
     }
     found
+}
+
+/// Returns the box of a text, `[left, top, right, bottom]`, with a tolerance because widths are upper estimates.
+pub fn box_of(text: &Text) -> [f64; 4] {
+    let width = width_of(&text.text, text.size) * 0.85;
+    let left = match text.anchor {
+        Anchor::Start => text.x,
+        Anchor::Middle => text.x - width / 2.0,
+        Anchor::End => text.x - width,
+    };
+    [left, text.y - text.size * 0.7, left + width, text.y]
+}
+
+/// Returns the texts of a picture that a line crosses. Grid lines do not count.
+pub fn struck(scene: &Scene) -> Vec<String> {
+    let all = flat(&scene.marks);
+    let on_line = |[left, top, right, bottom]: [f64; 4]| {
+        all.iter().any(|mark| {
+            let Mark::Line { points, stroke } = mark else { return false };
+            let is_in = |(x, y): (f64, f64)| x > left && x < right && y > top && y < bottom;
+            stroke.ink != Ink::Grid && along(points).into_iter().any(is_in)
+        })
+    };
+    let texts = all.iter().filter_map(|mark| match mark {
+        Mark::Text(text) if on_line(box_of(text)) => Some(text.text.clone()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Returns places along a line, less than a unit apart.
+fn along(points: &[Option<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let mut places = Vec::new();
+    for pair in points.windows(2) {
+        let [Some((x, y)), Some((to_x, to_y))] = pair else { continue };
+        let steps = (to_x - x).hypot(to_y - y).ceil() as u32 * 2;
+        places.extend((0..=steps).map(|step| {
+            let share = f64::from(step) / f64::from(steps.max(1));
+            (x + (to_x - x) * share, y + (to_y - y) * share)
+        }));
+    }
+    places
 }

@@ -15,6 +15,7 @@ use iogauge_io::machine::{DiskCounters, parse_diskstats};
 use iogauge_io::sim::{Device, SimSpec};
 use iogauge_io::targets::TargetSpec;
 use iogauge_io::trace::trace_of_lines;
+use iogauge_io::verify::state::SavedState;
 use iogauge_model::Limit;
 use iogauge_model::load::{BlockSizes, BlockSplit, Distribution};
 use iogauge_model::result::{LatencySummary, StepResult};
@@ -55,6 +56,11 @@ pub fn bpftrace(text: &str) {
         assert!(device.first_byte <= device.end_byte && device.sequential <= device.followed);
         assert!(device.jump_bytes_mean >= 0.0);
     }
+}
+
+/// A verify state. Any input is one or is rejected.
+pub fn verify_state(bytes: &[u8]) {
+    let _ = SavedState::read(bytes);
 }
 
 /// The text of `/proc/diskstats`.

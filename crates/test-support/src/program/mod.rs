@@ -83,7 +83,8 @@ impl Done {
     /// Parses the single document on stdout.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
+        let shown = |error| panic!("{error}: {}\nstderr: {}", self.stdout, self.stderr);
+        serde_json::from_str(&self.stdout).unwrap_or_else(shown)
     }
 }
 
@@ -126,13 +127,13 @@ impl Sandbox {
         command
     }
 
-    /// Runs a command to its end. Fails if iogauge rejects a command that it suggests itself.
+    /// Runs a command to its end. Fails if iogauge rejects a command or an option that it suggests itself.
     #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Done {
         let mut command = Command::from_std(self.command(arguments));
         command.timeout(PATIENCE);
         let done: Done = command.output().unwrap().into();
-        remedies::type_all(&self.program, &done.stderr);
+        remedies::type_all(&self.program, arguments, &done.stderr);
         done
     }
 

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const NO_LOGS: &str = "a suite writes no logs; hint: use iogauge run";
+const ONLY_RUN: &str = "only iogauge run can do this; hint: use iogauge run";
 
 /// A suite file that was read.
 #[derive(Debug)]
@@ -180,7 +181,7 @@ impl<'a> Reader<'a> {
             let wrong = |reason| self.wrong(option.line, reason);
             let row = row_of(option).ok_or_else(|| wrong(no_option(&option.name)))?;
             if row.on_line == OnLine::OfRun {
-                return Err(wrong(format!("{}: {}", option.name, NO_LOGS)));
+                return Err(wrong(format!("{}: {}", option.name, ONLY_RUN)));
             }
             let word = (row, Some(option.value.as_str()));
             let typed = Typed::iogauge().with([word].into_iter());

@@ -61,7 +61,7 @@ fn non_overlapping_write_is_known_exactly() {
     assert_eq!(territory.known(3), Known::Nothing);
     assert_eq!(territory.begin(3), 5);
     territory.end(3, true);
-    assert_eq!((territory.known(3), territory.touched()), (Known::Exactly(5), 1));
+    assert_eq!((territory.known(3), territory.unchecked()), (Known::Exactly(5), 1));
 }
 
 #[test]

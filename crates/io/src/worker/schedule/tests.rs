@@ -11,7 +11,7 @@ fn schedule(process: ArrivalProcess, seed: u64, rate: f64) -> Arc<Schedule> {
 }
 
 fn arrivals(schedule: &Arc<Schedule>, count: usize) -> Vec<u64> {
-    let mut pacer = Pacer::new(schedule.clone());
+    let mut pacer = Pacer::new(schedule.clone(), None);
     (0..count).map(|_| pacer.take_due(u64::MAX - 1).unwrap()).collect()
 }
 
@@ -104,7 +104,7 @@ fn workers_share_arrivals_without_loss() {
 fn each_idle_worker_reserves_a_different_arrival() {
     let shared = schedule(Poisson, 1, 1000.0);
     let mut order = arrivals(&schedule(Poisson, 1, 1000.0), 3);
-    let (mut a, mut b) = (Pacer::new(shared.clone()), Pacer::new(shared.clone()));
+    let (mut a, mut b) = (Pacer::new(shared.clone(), None), Pacer::new(shared.clone(), None));
     assert_eq!((a.reserve(), a.reserve()), (Some(order[0]), Some(order[0])));
     assert_eq!(b.reserve(), Some(order[1]));
     assert_eq!(a.take_due(order[0] - 1), None);
@@ -155,11 +155,23 @@ fn backlog_counts_due_arrivals() {
 #[test]
 fn zero_rate_has_no_arrivals_and_closed_loop_is_always_due() {
     let schedule = schedule(Linear, 9, 0.0);
-    let mut pacer = Pacer::new(schedule.clone());
+    let mut pacer = Pacer::new(schedule.clone(), None);
     assert_eq!((pacer.due_ns(), pacer.reserve(), pacer.take_due(u64::MAX - 1)), (None, None, None));
     assert_eq!((pacer.backlog(u64::MAX - 1), pacer.is_closed_loop()), (0, false));
     schedule.restart(None, BASE_NS);
     assert_eq!((pacer.take_due(BASE_NS), pacer.reserve()), (Some(BASE_NS), None));
     assert_eq!((pacer.due_ns(), pacer.is_closed_loop()), (None, true));
     assert_eq!((pacer.backlog(u64::MAX - 1), schedule.count_due(0, u64::MAX - 1).waiting), (0, 0));
+}
+
+#[test]
+fn direction_without_a_rate_takes_all_other_room() {
+    let schedule = Arc::new(Schedule::new(ArrivalProcess::Linear, 1, BASE_NS));
+    let mut pacer = Pacer::new(schedule.clone(), Some(RatedDirection::Write));
+    let first = schedule.restart(Some(1000.0), BASE_NS);
+    let due_ns = schedule.time_ns(first);
+    assert_eq!(pacer.take(due_ns - 1), Some((due_ns - 1, Some(Op::Read))));
+    assert_eq!(pacer.take(due_ns + 5), Some((due_ns, Some(Op::Write))));
+    assert_eq!(pacer.take(due_ns + 5), Some((due_ns + 5, Some(Op::Read))));
+    assert!(pacer.is_closed_loop());
 }

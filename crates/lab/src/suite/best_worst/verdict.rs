@@ -109,8 +109,15 @@ fn count_on(search: &Search, what: &str) -> String {
         let rate = rate(iops.mean);
         return format!("not even {rate} IOPS{what}, one I/O at a time, keep the limit {limits}");
     }
+    if !search.answer.is_given() {
+        return format!(
+            "it is undecided whether {} IOPS{what} keep the limit {limits}",
+            rate(iops.mean)
+        );
+    }
+    let at_least = if search.answer.stopped_by.is_early() { "at least " } else { "" };
     format!(
-        "you can count on {} IOPS ({} to {}){what} under {limits}",
+        "you can count on {at_least}{} IOPS ({} to {}){what} under {limits}",
         rate(iops.mean),
         rate(iops.ci95[0]),
         rate(iops.ci95[1])

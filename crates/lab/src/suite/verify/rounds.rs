@@ -272,6 +272,8 @@ mod tests {
             units: 1000,
             bytes: 4_096_000,
             unjudged: 0,
+            unwritten: 0,
+            jobs: Vec::new(),
             corrupted,
             seconds: 0.0,
             read: None,

@@ -4,8 +4,8 @@ use super::typed::{Rates, Typed};
 use super::value::Span;
 use super::{LoadOption, row};
 use crate::load::{
-    Arrivals, Batch, BlockSizes, BlockSplit, EngineKind, Load, LoadError, Modifier, Thinktime,
-    Verify, VerifyBacklog,
+    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, LoadError, Modifier,
+    RatedDirection, Thinktime, Verify, VerifyAlgorithm, VerifyBacklog, VerifyState,
 };
 use std::hash::{BuildHasher, RandomState};
 
@@ -57,6 +57,10 @@ impl Typed {
         Load {
             modifier: self.rw_number.map_or(Modifier::None, |rw| rw.modifier(self.rw_sequencer)),
             block: self.block(),
+            coverage: self.plain.coverage
+                || (self.is_lfsr
+                    && self.plain.rw.is_random()
+                    && self.plain.distribution == Distribution::Uniform),
             thinktime: (self.thinktime_ns > 0).then_some(Thinktime {
                 pause_ns: self.thinktime_ns,
                 blocks: self.thinktime_blocks,
@@ -68,12 +72,16 @@ impl Typed {
             },
             verify: self.verify(),
             logs: self.logs.named(self.name.as_deref().unwrap_or_default()),
+            steady_state: (self.steady_state.window_ns > 0).then(|| self.steady_state.clone()),
             ..self.plain.clone()
         }
     }
 
     fn verify(&self) -> Option<Verify> {
-        self.verify.map(|algorithm| Verify {
+        // As in fio, a pattern alone is one with headers.
+        let is_pattern = self.verify_pattern.is_some() && !self.has("verify");
+        let of_pattern = is_pattern.then_some(VerifyAlgorithm::PatternHeader);
+        self.verify.or(of_pattern).map(|algorithm| Verify {
             algorithm,
             interval_bytes: self.verify_interval,
             header_offset_bytes: self.verify_offset,
@@ -87,13 +95,21 @@ impl Typed {
             fatal: self.verify_fatal,
             round: None,
             only: self.verify_only,
+            state: self.verify_state(self.name.as_deref().unwrap_or(self.plain.rw.as_str())),
         })
+    }
+
+    /// Returns the verify state of a job of this name.
+    #[must_use]
+    pub fn verify_state(&self, name: &str) -> Option<VerifyState> {
+        let (saves, loads) = (self.verify_state_save, self.verify_state_load);
+        (saves || loads).then(|| VerifyState { name: name.to_owned(), saves, loads })
     }
 
     /// Returns the arrivals from `rate` or `rate_iops`, and the percentage of reads that results.
     ///
     /// # Errors
-    /// If both options are set, or if a mixed workload has a rate for only one direction.
+    /// If both options are set.
     pub fn arrivals(&self) -> Result<(Option<Arrivals>, u32), LoadError> {
         let is_set = |rates: &Rates| rates.both.is_some() || rates.each.iter().any(Option::is_some);
         let block = self.block();
@@ -126,14 +142,18 @@ impl Typed {
                 let total = read + write;
                 (Some(total), (read / total * 100.0).round() as u32)
             }
-            _ => {
-                let reason = "a mixed job needs a rate for reads and one for writes; hint: use a job \
-                              that reads and one that writes";
-                return Err(LoadError::new(option, reason));
+            (_, _, [Some(rate), None]) | (_, _, [None, Some(rate)]) => {
+                (Some(rate), self.plain.read_percent)
             }
         };
+        let only = match rates {
+            _ if both.is_some() || !self.plain.rw.is_mixed() => None,
+            [Some(_), None] => Some(RatedDirection::Read),
+            [None, Some(_)] => Some(RatedDirection::Write),
+            _ => None,
+        };
         let process = self.rate_process;
-        Ok((rate_iops.map(|rate_iops| Arrivals { rate_iops, process }), read_percent))
+        Ok((rate_iops.map(|rate_iops| Arrivals { rate_iops, process, only }), read_percent))
     }
 
     /// True if an option is a percentage of the file size, which must then be known.
@@ -199,7 +219,7 @@ impl Typed {
         let all: u64 = parts_bytes.iter().map(|bytes| bytes - offset_bytes.min(*bytes)).sum();
         let amount = self.io_size.filter(|amount| whole.is_some() || !amount.is_share());
         load.io_size_bytes = amount.map(|amount| {
-            let bytes = self.blocks_of(amount, load.size_bytes.unwrap_or(all));
+            let bytes = amount.of(load.size_bytes.unwrap_or(all));
             bytes.saturating_mul(self.loops.max(1))
         });
         (load.arrivals, load.read_percent) = self.arrivals()?;

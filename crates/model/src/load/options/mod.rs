@@ -17,7 +17,9 @@ pub use table::ROWS;
 pub use typed::{Rates, SourceLine, Typed};
 pub use value::{Dialect, KbBase, Span, Value, Wrong};
 
-use crate::load::Load;
+use crate::load::{DataPattern, DataPatternError, Load};
+use std::io;
+use std::path::Path;
 
 /// Parses and stores the value of an option.
 pub type Setter = fn(&mut Typed, &Value<'_>) -> Result<(), Wrong>;
@@ -64,6 +66,8 @@ pub struct LoadOption {
     /// Options of which this one needs at least one to have an effect, each with a value for the hint. Empty if it
     /// needs none.
     pub requires: &'static [&'static str],
+    /// The words that the value may be, for completions; empty for numbers and texts.
+    pub words: fn() -> Vec<&'static str>,
     /// Parses the value.
     pub set: Setter,
     /// Formats the value.
@@ -76,6 +80,22 @@ impl LoadOption {
     #[must_use]
     pub fn shown(&self, load: &Load) -> Option<String> {
         (self.show)(load).filter(|text| text != self.default)
+    }
+
+    /// Returns the value of this option, in which a pattern has the bytes of the files that it names.
+    /// `read` returns the first bytes of a file, at most the given number.
+    ///
+    /// # Errors
+    /// Those of [`DataPattern::with_files`].
+    pub fn with_files(
+        &self,
+        text: String,
+        read: &dyn Fn(&Path, usize) -> io::Result<Vec<u8>>,
+    ) -> Result<String, DataPatternError> {
+        if !matches!(self.name, "verify_pattern" | "buffer_pattern") {
+            return Ok(text);
+        }
+        Ok(DataPattern::with_files(&text, read)?.unwrap_or(text))
     }
 
     /// True if the two options cannot be combined.

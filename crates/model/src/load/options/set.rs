@@ -4,7 +4,8 @@ use super::MOST;
 use super::typed::{Rates, Typed};
 use super::value::{Dialect, KbBase, Value, Wrong, number};
 use crate::load::{
-    BlockSplit, DataPattern, DataPatternError, Distribution, EngineKind, Logs, Rw, VerifyBacklog,
+    BlockSplit, DataPattern, DataPatternError, Distribution, EngineKind, Logs, Rw, SteadyMetric,
+    VerifyBacklog,
 };
 
 type Set = Result<(), Wrong>;
@@ -336,4 +337,50 @@ pub(super) fn ioengine(o: &mut Typed, value: &Value<'_>) -> Set {
 /// A chunk that exceeds 32 bits is larger than any block: 0 stands for the whole block.
 pub(super) fn compress_chunk(o: &mut Typed, value: &Value<'_>) -> Set {
     put(&mut o.plain.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
+}
+
+pub(super) fn steadystate(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let fail = || {
+        Wrong::value(format!(
+            "\"{text}\" is not a criterion with a bound; hint: use iops:5%, bw:1m, lat:100us or one of \
+             iops_slope, bw_slope and lat_slope"
+        ))
+    };
+    let (criterion, bound) = text.split_once(':').ok_or_else(fail)?;
+    let (word, is_slope) =
+        criterion.strip_suffix("_slope").map_or((criterion, false), |word| (word, true));
+    let metric = match word {
+        "iops" => SteadyMetric::Iops,
+        "bw" => SteadyMetric::Bw,
+        "lat" => SteadyMetric::Lat,
+        _ => return Err(fail()),
+    };
+    let plain = |text: &str| text.trim().parse::<f64>().map_err(|_| fail());
+    let bound_only = Value { text: Some(bound), ..*value };
+    let (bound, is_percent) = match (bound.strip_suffix('%'), metric) {
+        (Some(percent), _) => (plain(percent)?, true),
+        (None, SteadyMetric::Iops) => (plain(bound)?, false),
+        (None, SteadyMetric::Bw) => (bound_only.number()? as f64, false),
+        (None, SteadyMetric::Lat) => (bound_only.duration_ns(1.0)? as f64, false),
+    };
+    if !(bound > 0.0 && bound < 1e15) {
+        return Err(Wrong::value(format!("the bound of \"{text}\" is not above 0")));
+    }
+    let steady = &mut o.steady_state;
+    (steady.metric, steady.is_slope, steady.bound, steady.is_percent) =
+        (metric, is_slope, bound, is_percent);
+    Ok(())
+}
+
+/// An LFSR of fio visits every block once, whatever `norandommap` is.
+pub(super) fn random_generator(o: &mut Typed, value: &Value<'_>) -> Set {
+    match value.word()? {
+        "lfsr" => put(&mut o.is_lfsr, true),
+        "tausworthe" | "tausworthe64" => put(&mut o.is_lfsr, false),
+        other => {
+            let reason = format!("\"{other}\" is not one of tausworthe, tausworthe64, lfsr");
+            Err(Wrong::value(reason))
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Formats the options of a workload.
 
 use crate::load::{
-    BlockSizes, CpuPolicy, Distribution, EngineKind, Load, Logs, Modifier, SyncMode, Verify,
+    BlockSizes, CpuPolicy, Distribution, EngineKind, Load, Logs, Modifier, RatedDirection,
+    SteadyState, SyncMode, Verify, VerifyState,
 };
 use crate::units::{size_word, time_word};
 
@@ -75,7 +76,11 @@ pub(super) fn thinktime_blocks(load: &Load) -> Option<String> {
 }
 
 pub(super) fn rate_iops(load: &Load) -> Option<String> {
-    load.arrivals.map(|arrivals| format!("{:.0}", arrivals.rate_iops))
+    load.arrivals.map(|arrivals| match arrivals.only {
+        None => format!("{:.0}", arrivals.rate_iops),
+        Some(RatedDirection::Read) => format!("{:.0},", arrivals.rate_iops),
+        Some(RatedDirection::Write) => format!(",{:.0}", arrivals.rate_iops),
+    })
 }
 
 pub(super) fn rate_process(load: &Load) -> Option<String> {
@@ -92,9 +97,22 @@ pub(super) fn verify(load: &Load, of: fn(&Verify) -> Option<String>) -> Option<S
     load.verify.as_ref().and_then(of)
 }
 
+/// Formats a switch of the verify state, if there is one.
+pub(super) fn verify_state(load: &Load, of: fn(&VerifyState) -> bool) -> Option<String> {
+    load.verify
+        .as_ref()
+        .and_then(|verify| verify.state.as_ref())
+        .and_then(|state| switch(of(state)))
+}
+
 /// Formats an option of logs, if the workload writes any.
 pub(super) fn log(load: &Load, of: fn(&Logs) -> Option<String>) -> Option<String> {
     load.logs.as_ref().and_then(of)
+}
+
+/// Formats an option of the steady state, if the workload is to attain one.
+pub(super) fn steady_state(load: &Load, of: fn(&SteadyState) -> String) -> Option<String> {
+    load.steady_state.as_ref().map(of)
 }
 
 pub(super) fn cpus_allowed(load: &Load) -> Option<String> {

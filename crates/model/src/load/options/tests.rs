@@ -22,6 +22,7 @@ const VALUES: &[(&str, &str)] = &[
     ("offset_increment", "64m"),
     ("offset_align", "4k"),
     ("random_distribution", "zipf:1.2"),
+    ("random_generator", "lfsr"),
     ("fadvise_hint", "random"),
     ("sync", "dsync"),
     ("fsync", "8"),
@@ -61,6 +62,10 @@ const VALUES: &[(&str, &str)] = &[
     ("log_avg_msec", "500"),
     ("log_hist_msec", "1000"),
     ("log_hist_coarseness", "2"),
+    ("steadystate", "bw_slope:0.3%"),
+    ("steadystate_duration", "30"),
+    ("steadystate_ramp_time", "5"),
+    ("steadystate_check_interval", "2"),
     ("name", "mine"),
     ("latency_target", "5ms"),
     ("latency_percentile", "99"),
@@ -245,4 +250,21 @@ fn misspelled_option_names_get_a_suggestion() {
     assert_eq!(nearest("iodpeth", names()), Some("iodepth"));
     assert_eq!(nearest("zzzzzzzz", names()), None);
     assert_eq!(nearest(&"x".repeat(10_000), names()), None);
+}
+
+/// Every word is a value of its option, alone or with a number after it.
+#[test]
+fn words_of_options_are_accepted() {
+    for row in ROWS {
+        for word in (row.words)() {
+            let accepts = |text: &str| Typed::iogauge().set(row, Some(text), None).is_ok();
+            let with_numbers =
+                [":1.2", ":0.2", ":20", ":60/10:40/90"].map(|n| format!("{word}{n}"));
+            assert!(
+                accepts(word) || with_numbers.iter().any(|text| accepts(text)),
+                "{} {word}",
+                row.name
+            );
+        }
+    }
 }

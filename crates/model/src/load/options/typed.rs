@@ -5,7 +5,7 @@ use super::{LoadOption, OnLine};
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
     ArrivalProcess, BlockSplit, DataPattern, EngineKind, Load, LoadError, Logs, Pattern, Rw,
-    Sequencer, VerifyAlgorithm,
+    Sequencer, SteadyMetric, SteadyState, VerifyAlgorithm,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -62,6 +62,7 @@ pub struct Typed {
     /// Block sizes as a split or range. These take precedence.
     pub split: [Option<BlockSplit>; 2],
     pub bs_unaligned: bool,
+    pub is_lfsr: bool,
     pub thinktime_ns: u64,
     pub thinktime_blocks: u32,
     pub verify: Option<VerifyAlgorithm>,
@@ -74,6 +75,8 @@ pub struct Typed {
     pub verify_pattern_interval: u64,
     pub verify_fatal: bool,
     pub verify_only: bool,
+    pub verify_state_save: bool,
+    pub verify_state_load: bool,
     pub batch_submit: Option<u32>,
     pub batch_complete_min: Option<u32>,
     pub batch_complete_max: Option<u32>,
@@ -83,6 +86,8 @@ pub struct Typed {
     pub rate_process: ArrivalProcess,
     /// An empty prefix stands for the name of the job.
     pub logs: Logs,
+    /// Without a window, there is none.
+    pub steady_state: SteadyState,
     pub filename: Vec<String>,
     pub directory: Vec<String>,
     pub filename_format: String,
@@ -103,6 +108,7 @@ pub struct Typed {
     pub stonewall: bool,
     pub wait_for: Option<String>,
     pub group_reporting: bool,
+    pub new_group: bool,
     /// 0 for none.
     pub latency_target_ns: u64,
     pub latency_percentile: f64,
@@ -142,6 +148,7 @@ impl Typed {
             block_bytes: [4096; 2],
             split: [None, None],
             bs_unaligned: false,
+            is_lfsr: false,
             thinktime_ns: 0,
             thinktime_blocks: 1,
             verify: None,
@@ -154,6 +161,8 @@ impl Typed {
             verify_pattern_interval: 0,
             verify_fatal: false,
             verify_only: false,
+            verify_state_save: false,
+            verify_state_load: false,
             batch_submit: None,
             batch_complete_min: None,
             batch_complete_max: None,
@@ -162,6 +171,16 @@ impl Typed {
             rate_iops: Rates::default(),
             rate_process: ArrivalProcess::Linear,
             logs: Logs::default(),
+            // fio's defaults.
+            steady_state: SteadyState {
+                metric: SteadyMetric::Iops,
+                is_slope: true,
+                bound: 0.01,
+                is_percent: true,
+                window_ns: 0,
+                ramp_ns: 0,
+                interval_ns: 1_000_000_000,
+            },
             filename: Vec::new(),
             directory: Vec::new(),
             filename_format: "$jobname.$jobnum.$filenum".to_owned(),
@@ -182,6 +201,7 @@ impl Typed {
             stonewall: false,
             wait_for: None,
             group_reporting: false,
+            new_group: false,
             latency_target_ns: 0,
             latency_percentile: 100.0,
             unlink: false,

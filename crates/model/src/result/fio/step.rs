@@ -13,8 +13,9 @@ impl FioResult {
     /// fio was configured otherwise. A percentile that fio did not report is the next higher one it did, or
     /// the maximum. There are no intervals: of its samples, fio reports only statistics
     /// ([`FioDirection::sampled_iops`]). The queue depth
-    /// achieved is computed from rate and latency by Little's law. Directions reported as one are in `read`.
-    /// Trims are only in [`StepResult::fio`].
+    /// achieved is computed from rate and latency by Little's law. fio reports no rate of flushes: it is their
+    /// number divided by the longest run time of the other directions. Directions reported as one are in
+    /// `read`. Trims are only in [`StepResult::fio`].
     #[must_use]
     pub fn to_step(&self) -> StepResult {
         Box::new(self.clone()).into_step()
@@ -40,7 +41,7 @@ impl FioResult {
             began: None,
             read: read.map(|direction| self.direction(direction)),
             write: self.write.as_ref().map(|direction| self.direction(direction)),
-            sync: self.sync.as_ref().map(|direction| self.direction(direction)),
+            sync: self.sync.as_ref().map(|flushes| self.flushes(flushes, runtime_ns)),
             jobs: Vec::new(),
             workers: Vec::new(),
             physical: None,
@@ -57,6 +58,7 @@ impl FioResult {
             verify: None,
             database: None,
             fio: None,
+            steady_state: None,
             trace: None,
         };
         step.fio = Some(self);
@@ -114,6 +116,14 @@ impl FioResult {
             service_histogram: direction.histogram().unwrap_or_else(Histogram::empty),
             response_histogram: None,
         }
+    }
+
+    /// Converts the flushes of a job that ran for `runtime_ns`.
+    fn flushes(&self, flushes: &FioDirection, runtime_ns: u64) -> DirectionResult {
+        let seconds = runtime_ns as f64 / 1e9;
+        let computed = if seconds > 0.0 { flushes.ios as f64 / seconds } else { 0.0 };
+        let iops = if flushes.iops > 0.0 { flushes.iops } else { computed };
+        DirectionResult { iops: Estimate::exact(iops), ..self.direction(flushes) }
     }
 }
 
@@ -194,6 +204,15 @@ mod tests {
         assert_eq!((step.cpu.user_percent, step.cpu.ns_per_io), (8.0, 20_000.0));
         let service = step.read.unwrap().service_ns;
         assert_eq!((service.p50, service.p95, service.p9999), (190_000, 500_000, 9_000_000));
+    }
+
+    #[test]
+    fn rate_of_flushes_is_their_number_divided_by_the_run_time() {
+        let flushes = FioDirection { ios: 500, ..FioDirection::default() };
+        let with = |read| FioResult { read, sync: Some(flushes.clone()), ..result() };
+        let step = with(result().read).to_step();
+        assert_eq!(step.sync.unwrap().iops.mean, 250.0);
+        assert_eq!(with(None).to_step().sync.unwrap().iops.mean, 0.0, "the time is unknown");
     }
 
     #[test]

@@ -14,6 +14,8 @@ const NAMES: f64 = 12.0;
 /// Height of the ruler.
 const RULER: f64 = 16.0;
 const SIZE: f64 = 9.0;
+/// How far the lines of the figures reach into the ruler: not to the letters of its marks.
+const NOTCH: f64 = 4.0;
 
 /// Draws a sample in a place, given by its left edge, top and width.
 pub(super) fn draw(
@@ -41,7 +43,7 @@ pub(super) fn draw(
     for (name, of) in FIGURES {
         let Some(ns) = of(sample) else { continue };
         let at = x.at(ns);
-        scene.line([(at, top + NAMES), (at, ruler + RULER)], Stroke::solid(Ink::Text, 1.4));
+        scene.line([(at, top + NAMES), (at, ruler + NOTCH)], Stroke::solid(Ink::Text, 1.4));
         let text = |x, anchor| Text::new(x, top + 8.0, anchor, Ink::Text, name).size(SIZE);
         let forms = [text(at, Anchor::Middle), text(at, Anchor::Start), text(at, Anchor::End)];
         labels.put_if_free(scene, &forms);

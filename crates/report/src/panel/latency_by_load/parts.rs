@@ -54,6 +54,7 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], ends: [f64; 2], frame: F
     let p99 = |load: &Load| load.sample.row.percentiles_ns[1].map(|ns| ns as f64);
     let place = |number: usize, value: f64| (x.at(number as f64), y.at(value));
     let band = |scene: &mut Scene,
+                labels: &mut Labels,
                 lower: &dyn Fn(&Load) -> Option<f64>,
                 upper: &dyn Fn(&Load) -> Option<f64>,
                 (ink, opacity): (Ink, f64)| {
@@ -65,7 +66,9 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], ends: [f64; 2], frame: F
                 loads.iter().enumerate().filter_map(|(n, l)| Some((n, upper(l)?)))
             {
                 let (x, y) = place(number, upper);
-                scene.line([(x - TICK, y), (x, y)], Stroke::solid(ink, 1.0 + 4.0 * opacity));
+                let tick = [(x - TICK, y), (x, y)];
+                labels.avoid_line(&tick);
+                scene.line(tick, Stroke::solid(ink, 1.0 + 4.0 * opacity));
             }
             return;
         };
@@ -75,8 +78,8 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], ends: [f64; 2], frame: F
         let points = above.chain(below).collect();
         scene.add(Mark::Area { points, fill: ink, opacity });
     };
-    band(scene, &|load| Some(mean(load)), &p95, BANDS[0]);
-    band(scene, &p95, &p99, BANDS[1]);
+    band(scene, &mut labels, &|load| Some(mean(load)), &p95, BANDS[0]);
+    band(scene, &mut labels, &p95, &p99, BANDS[1]);
     histograms(scene, &mut labels, loads, x, y, [least, most]);
     let slowest = loads.iter().enumerate().filter_map(|(number, load)| {
         Some(place(number, load.sample.row.latency.filter(|l| l.max_ns > 0.0)?.max_ns))
@@ -145,8 +148,14 @@ fn named(scene: &mut Scene, labels: &mut Labels, loads: &[Load], x: Scale, y: Sc
     for (name, value, ink) in names {
         let Some(value) = value else { continue };
         let (x, y) = (x.at(0.0) - 5.0, y.at(value));
-        let at = |down| text(x, y + down, Anchor::End, ink, name.to_owned());
-        labels.put_if_free(scene, &[at(3.0), at(-4.0), at(10.0)]);
+        let at = |left, down| text(x - left, y + down, Anchor::End, ink, name.to_owned());
+        // Left of the point, or of a single load's tick there; above and below; left of a name there.
+        let places: &[(f64, f64)] = match loads {
+            [_] => &[(0.0, 3.0), (TICK, 3.0), (TICK, 13.0), (TICK, -8.0), (2.3 * TICK, 3.0)],
+            _ => &[(0.0, 3.0), (0.0, -4.0), (0.0, 10.0)],
+        };
+        let forms: Vec<Text> = places.iter().map(|(left, down)| at(*left, *down)).collect();
+        labels.put_if_free(scene, &forms);
     }
 }
 
