@@ -1,9 +1,17 @@
 //! Threads in uninterruptible sleep, from `/proc` (proc(5)).
 
+use rustix::fs::OFlags;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Maximum number of files to name of which one has the I/O.
+const MOST_PATHS: usize = 3;
+
+/// Suffixes of the files that iogauge keeps open beside its history.
+const BESIDE: [&str; 4] = ["-wal", "-shm", "-journal", "-lock"];
 
 /// A thread in uninterruptible sleep (state D): it waits in the kernel and receives no signals.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,8 +20,8 @@ pub struct UninterruptibleThread {
     id: u32,
     /// Kernel function it sleeps in, if the kernel reports it.
     waits_in: Option<String>,
-    /// File or device of the I/O, if it can be determined.
-    path: Option<PathBuf>,
+    /// File or device of the I/O. Several if it may be any of them; empty if it cannot be determined.
+    paths: Vec<PathBuf>,
 }
 
 impl UninterruptibleThread {
@@ -37,16 +45,18 @@ impl UninterruptibleThread {
         let (id, name) = uninterruptible(&stat)?;
         let waits_in = fs::read_to_string(task.join("wchan")).ok();
         let waits_in = waits_in.filter(|function| !matches!(function.as_str(), "" | "0"));
-        Some(Self { name: name.to_owned(), id, waits_in, path: path_of_io(task) })
+        Some(Self { name: name.to_owned(), id, waits_in, paths: paths_of_io(task) })
     }
 }
 
 impl fmt::Display for UninterruptibleThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, id, waits_in, path } = self;
+        let Self { name, id, waits_in, paths } = self;
         write!(f, "thread {} ({id}) waits in the kernel", name.escape_debug())?;
-        if let Some(path) = path {
-            write!(f, " for I/O on {}", path.to_string_lossy().escape_debug())?;
+        for (before, path) in
+            std::iter::once(" for I/O on").chain(std::iter::repeat(" or")).zip(paths)
+        {
+            write!(f, "{before} {}", path.to_string_lossy().escape_debug())?;
         }
         waits_in.as_ref().map_or(Ok(()), |function| write!(f, ", in {function}"))
     }
@@ -62,41 +72,49 @@ fn uninterruptible(stat: &str) -> Option<(u32, &str)> {
 }
 
 /// Returns the file that is the first argument of the thread's system call, if that is a descriptor. Otherwise returns
-/// the first open file of the process that does not belong to its own database.
-fn path_of_io(task: &Path) -> Option<PathBuf> {
+/// the open files of the process that do not belong to its own database, unless they are too many to be of use.
+fn paths_of_io(task: &Path) -> Vec<PathBuf> {
     let call = fs::read_to_string(task.join("syscall")).unwrap_or_default();
     let argument = call.split_whitespace().nth(1).and_then(|word| word.strip_prefix("0x"));
     let descriptor = argument.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let named = descriptor.and_then(|number| storage(&task.join(format!("fd/{number}"))));
-    named.or_else(|| {
-        let entries = fs::read_dir(task.join("fd")).ok()?;
-        let is_stream = |name: &OsStr| ["0", "1", "2"].iter().any(|stream| name == *stream);
-        let files = entries.flatten().filter(|entry| !is_stream(&entry.file_name()));
-        let mut open: Vec<PathBuf> = files.filter_map(|entry| storage(&entry.path())).collect();
-        open.sort();
-        let all = open.clone();
-        // SQLite keeps a file with this name open for the history.
-        let log = |path: &Path| PathBuf::from(format!("{}-wal", path.display()));
-        open.retain(|path| !all.contains(&log(path)));
-        open.retain(|path| !all.iter().any(|other| *path == log(other)));
-        let is_shared_memory =
-            |path: &PathBuf| path.as_os_str().as_encoded_bytes().ends_with(b"-shm");
-        open.into_iter().find(|path| !is_shared_memory(path))
-    })
+    if let Some(path) = descriptor.and_then(|number| storage(task, OsStr::new(&number.to_string())))
+    {
+        return vec![path];
+    }
+    let entries = fs::read_dir(task.join("fd")).into_iter().flatten().flatten();
+    let is_stream = |name: &OsStr| ["0", "1", "2"].iter().any(|stream| name == *stream);
+    let names = entries.map(|entry| entry.file_name()).filter(|name| !is_stream(name));
+    let all: BTreeSet<PathBuf> = names.filter_map(|name| storage(task, &name)).collect();
+    let beside =
+        |path: &Path| BESIDE.map(|suffix| PathBuf::from(format!("{}{suffix}", path.display())));
+    let is_database = |path: &PathBuf| beside(path).iter().any(|other| all.contains(other));
+    let is_beside = |path: &PathBuf| all.iter().any(|other| beside(other).contains(path));
+    let paths = all.iter().filter(|path| !is_database(path) && !is_beside(path));
+    let paths: Vec<PathBuf> = paths.cloned().collect();
+    if paths.len() > MOST_PATHS { Vec::new() } else { paths }
 }
 
-/// Returns the path of a descriptor if it is a file or device that stores data.
-fn storage(link: &Path) -> Option<PathBuf> {
-    let path = fs::read_link(link).ok()?;
+/// Returns the path of a descriptor if it is open for the I/O of a file or device that stores data.
+fn storage(task: &Path, descriptor: &OsStr) -> Option<PathBuf> {
+    let path = fs::read_link(task.join("fd").join(descriptor)).ok()?;
     let text = path.to_string_lossy();
     let no_storage = ["/proc/", "/sys/", "/dev/null", "/dev/zero", "/dev/pts/", "/dev/tty"];
     let leads_there = text.starts_with('/') && !no_storage.iter().any(|p| text.starts_with(p));
-    leads_there.then_some(path)
+    let facts = fs::read_to_string(task.join("fdinfo").join(descriptor)).unwrap_or_default();
+    (leads_there && !is_path_only(&facts)).then_some(path)
+}
+
+/// Returns true if a descriptor was opened with `O_PATH`, which permits no I/O (proc_pid_fdinfo(5)).
+fn is_path_only(facts: &str) -> bool {
+    let flags = facts.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & OFlags::PATH.bits() != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn only_threads_in_state_d_are_uninterruptible() {
@@ -109,12 +127,26 @@ mod tests {
     #[test]
     fn blocked_thread_message_contains_path_and_wait_channel() {
         let mut thread =
-            UninterruptibleThread { name: "a\nb".to_owned(), id: 7, waits_in: None, path: None };
+            UninterruptibleThread { name: "a\nb".to_owned(), id: 7, waits_in: None, paths: vec![] };
         assert_eq!(thread.to_string(), "thread a\\nb (7) waits in the kernel");
         thread.waits_in = Some("io_schedule".to_owned());
-        thread.path = Some(PathBuf::from("/mnt/\u{1b}x"));
+        thread.paths = vec![PathBuf::from("/mnt/\u{1b}x")];
         let text = "thread a\\nb (7) waits in the kernel for I/O on /mnt/\\u{1b}x, in io_schedule";
         assert_eq!(thread.to_string(), text);
+        thread.paths = vec![PathBuf::from("/a"), PathBuf::from("/b")];
+        let text = "thread a\\nb (7) waits in the kernel for I/O on /a or /b, in io_schedule";
+        assert_eq!(thread.to_string(), text);
+    }
+
+    #[test]
+    fn descriptor_that_permits_no_io_is_not_blocked_storage() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().canonicalize().unwrap();
+        let task = Path::new("/proc/self");
+        let found = |fd: i32| storage(task, OsStr::new(&fd.to_string()));
+        let pin = rustix::fs::open(&path, OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        assert_eq!(found(pin.as_raw_fd()), None);
+        assert_eq!(found(file.as_file().as_raw_fd()), Some(path));
     }
 
     #[test]
