@@ -165,6 +165,12 @@ pub trait WorkerPool {
     /// methods below itself.
     fn controls(&self) -> &[WorkerHandle];
 
+    /// Returns the names of the hosts that do the I/O, in the order of [`Window::hosts`]; empty if that is this host
+    /// alone.
+    fn host_names(&self) -> &[String] {
+        &[]
+    }
+
     /// Returns the number of workers.
     fn workers(&self) -> usize {
         self.controls().len()

@@ -197,7 +197,7 @@ impl Banks {
 }
 
 /// What one direction did in a window.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Tally {
     /// Bytes moved by successful I/Os.
     pub bytes: u64,
@@ -209,6 +209,13 @@ pub struct Tally {
     pub service: Histogram,
     /// Response times, if arrivals were scheduled.
     pub response: Option<Histogram>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        // Buckets are allocated when something is counted: a window has a tally for each job and host.
+        Self { bytes: 0, errors: 0, short: 0, service: Histogram::empty(), response: None }
+    }
 }
 
 impl Tally {
@@ -279,6 +286,47 @@ impl Offered {
     }
 }
 
+/// What one of several hosts did in a window.
+#[derive(Debug, Clone, Default)]
+pub struct HostWindow {
+    /// Read, write and sync, over all workers of the host.
+    pub directions: [Tally; DIRECTIONS],
+    /// Length of the window on the host's clock, in nanoseconds: that of its workers' longest window.
+    pub elapsed_ns: u64,
+    /// Outstanding I/Os of the host integrated over the window, in I/O-nanoseconds.
+    pub queue_depth_integral: u128,
+}
+
+impl HostWindow {
+    /// Returns the number of successful reads and writes.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
+        self.directions[Op::Read as usize].ios() + self.directions[Op::Write as usize].ios()
+    }
+
+    /// Returns reads and writes per second.
+    #[must_use]
+    pub fn iops(&self) -> f64 {
+        rate(self.ios(), self.elapsed_ns)
+    }
+
+    /// Returns the time average of the host's outstanding I/Os.
+    #[must_use]
+    pub fn queue_depth(&self) -> f64 {
+        if self.elapsed_ns == 0 {
+            return 0.0;
+        }
+        self.queue_depth_integral as f64 / self.elapsed_ns as f64
+    }
+
+    /// Adds the same host's next window.
+    pub fn append(&mut self, next: &Self) {
+        merge(&mut self.directions, &next.directions);
+        self.elapsed_ns += next.elapsed_ns;
+        self.queue_depth_integral += next.queue_depth_integral;
+    }
+}
+
 /// What a worker pool did in one window.
 #[derive(Debug, Clone)]
 pub struct Window {
@@ -290,6 +338,8 @@ pub struct Window {
     pub offered: Vec<Option<Offered>>,
     /// One entry per worker.
     pub workers: Vec<WorkerWindow>,
+    /// One entry per host; empty if all workers are on this host.
+    pub hosts: Vec<HostWindow>,
     /// End of the window on the worker pool's clock, in nanoseconds.
     pub ended_ns: u64,
 }
@@ -301,6 +351,7 @@ impl Default for Window {
             jobs: vec![],
             offered: vec![],
             workers: vec![],
+            hosts: vec![],
             ended_ns: 0,
         }
     }
@@ -340,7 +391,7 @@ impl Window {
         let directions = self.jobs.get(job as usize).unwrap_or(&self.directions).clone();
         let workers = self.workers.iter().filter(|w| w.job == job).copied().collect();
         let offered = self.offered.get(job as usize).copied().into_iter().collect();
-        Self { directions, jobs: vec![], offered, workers, ended_ns: self.ended_ns }
+        Self { directions, offered, workers, ended_ns: self.ended_ns, ..Self::default() }
     }
 
     /// Takes the content of a bank and empties it.
@@ -481,6 +532,10 @@ impl Window {
         }
         self.workers.resize(self.workers.len().max(next.workers.len()), WorkerWindow::default());
         for (mine, theirs) in self.workers.iter_mut().zip(&next.workers) {
+            mine.append(theirs);
+        }
+        self.hosts.resize_with(self.hosts.len().max(next.hosts.len()), HostWindow::default);
+        for (mine, theirs) in self.hosts.iter_mut().zip(&next.hosts) {
             mine.append(theirs);
         }
         self.ended_ns = self.ended_ns.max(next.ended_ns);
