@@ -54,12 +54,14 @@ pub const fn bucket_mid(index: usize) -> u64 {
 /// Counts of latencies with their exact minimum, maximum and sum.
 ///
 /// Merging is associative and commutative, so histograms of workers, windows and hosts can be merged in any
-/// order. A histogram takes 35 KiB of memory unless it was made by [`Histogram::empty`].
+/// order. A histogram takes 35 KiB of memory if it was made by [`Histogram::new`]; otherwise 1 KiB for each power of
+/// two between its smallest and largest value.
 #[derive(Clone, JsonSchema)]
 #[schemars(into = "Stored", from = "Stored")]
 pub struct Histogram {
-    /// One count for each bucket; empty if nothing was counted.
+    /// Counts of the buckets from `first` on, in whole powers of two.
     counts: Vec<u64>,
+    first: usize,
     overflow: u64,
     count: u64,
     sum_ns: u128,
@@ -80,7 +82,7 @@ impl std::fmt::Debug for Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], ..Self::empty() }
+        Self::empty()
     }
 }
 
@@ -97,26 +99,45 @@ impl Histogram {
     /// Creates an empty histogram with its buckets allocated.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self { counts: vec![0; BUCKETS], ..Self::empty() }
     }
 
-    /// Creates an empty histogram that allocates its buckets when the first value is counted.
+    /// Creates an empty histogram that allocates buckets when a value near them is counted.
     #[must_use]
     pub const fn empty() -> Self {
-        Self { counts: Vec::new(), overflow: 0, count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
-    }
-
-    /// Returns the counts of all buckets, allocating them if necessary.
-    fn counts_mut(&mut self) -> &mut [u64] {
-        if self.counts.is_empty() {
-            self.counts = vec![0; BUCKETS];
+        Self {
+            counts: Vec::new(),
+            first: 0,
+            overflow: 0,
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
         }
-        &mut self.counts
     }
 
+    /// Returns the counts of the buckets from `low` to `high`, allocating them if necessary.
+    fn counts_mut(&mut self, low: usize, high: usize) -> &mut [u64] {
+        if low < self.first || high >= self.first + self.counts.len() {
+            self.widen(low, high);
+        }
+        &mut self.counts[low - self.first..=high - self.first]
+    }
+
+    /// Allocates the buckets from `low` to `high`, in whole powers of two.
     #[cold]
-    fn count_first(&mut self, index: usize, n: u64) {
-        self.counts_mut()[index] += n;
+    fn widen(&mut self, low: usize, high: usize) {
+        let (mut first, mut end) =
+            (low / PER_OCTAVE * PER_OCTAVE, (high / PER_OCTAVE + 1) * PER_OCTAVE);
+        if !self.counts.is_empty() {
+            first = first.min(self.first);
+            end = end.max(self.first + self.counts.len());
+        }
+        let mut counts = vec![0; end - first];
+        if !self.counts.is_empty() {
+            counts[self.first - first..][..self.counts.len()].copy_from_slice(&self.counts);
+        }
+        (self.counts, self.first) = (counts, first);
     }
 
     /// Counts one value.
@@ -131,9 +152,9 @@ impl Histogram {
             return;
         }
         match bucket_of(value_ns) {
-            Some(index) => match self.counts.get_mut(index) {
+            Some(index) => match self.counts.get_mut(index.wrapping_sub(self.first)) {
                 Some(count) => *count += n,
-                None => self.count_first(index, n),
+                None => self.counts_mut(index, index)[0] += n,
             },
             None => self.overflow += n,
         }
@@ -152,9 +173,15 @@ impl Histogram {
         min_ns: u64,
         max_ns: u64,
     ) {
+        if let (Some(low), Some(high), true) =
+            (bucket_of(min_ns), bucket_of(max_ns), min_ns <= max_ns)
+        {
+            // So that the buckets grow once.
+            self.counts_mut(low, high);
+        }
         let mut added = overflow;
         for (index, n) in counts {
-            self.counts_mut()[index] += n;
+            self.counts_mut(index, index)[0] += n;
             added += n;
         }
         if added > 0 {
@@ -168,8 +195,9 @@ impl Histogram {
 
     /// Adds another histogram to this one.
     pub fn merge(&mut self, other: &Self) {
-        if !other.counts.is_empty() {
-            for (mine, theirs) in self.counts_mut().iter_mut().zip(&other.counts) {
+        if other.count > other.overflow {
+            let mine = self.counts_mut(other.first, other.first + other.counts.len() - 1);
+            for (mine, theirs) in mine.iter_mut().zip(&other.counts) {
                 *mine += theirs;
             }
         }
@@ -274,13 +302,14 @@ impl Histogram {
     #[must_use]
     pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
         let end = bucket_of(value_ns).map_or(BUCKETS, |index| index + 1);
-        self.counts.iter().take(end).sum()
+        self.counts.iter().take(end.saturating_sub(self.first)).sum()
     }
 
     /// Returns the non-empty buckets in ascending order, as index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let held = if self.count > self.overflow { &self.counts[..] } else { &[] };
-        held.iter().copied().enumerate().filter(|(_, n)| *n > 0)
+        let numbered = held.iter().copied().enumerate();
+        numbered.filter(|(_, n)| *n > 0).map(|(index, n)| (self.first + index, n))
     }
 
     /// Returns the counts in fio's 1856 buckets. Values beyond fio's range (2³⁴ ns, 17 s) are in the last
@@ -438,6 +467,11 @@ mod tests {
         histogram.merge(&Histogram::empty());
         histogram.clear();
         assert_eq!(histogram.counts.capacity(), 0);
+        let mut narrow = Histogram::empty();
+        narrow.record(1_000_000);
+        narrow.record(1_040_000);
+        assert_eq!(narrow.counts.capacity(), PER_OCTAVE, "one power of two");
+        assert_eq!(narrow.count_at_or_below(1_010_000), 1);
         let recorded = of(&[7, 1 << 41]);
         let mut merged = histogram.clone();
         merged.merge(&recorded);
@@ -480,6 +514,11 @@ mod tests {
             let mut reverse = of(&b);
             reverse.merge(&of(&a));
             prop_assert_eq!(&reverse, &together);
+            let mut narrow = Histogram::empty();
+            [&b, &a].iter().copied().flatten().for_each(|value| narrow.record(*value));
+            merged = Histogram::empty();
+            merged.merge(&narrow);
+            prop_assert_eq!((&merged, &narrow), (&together, &together));
         }
 
         #[test]

@@ -103,17 +103,23 @@ impl Drop for World {
 pub struct Sim {
     world: Rc<RefCell<World>>,
     owner: u32,
+    return_ns: u64,
 }
 
 impl Sim {
     /// Joins a world as its next worker.
     #[must_use]
     pub fn new(world: Rc<RefCell<World>>) -> Self {
+        Self::behind(world, 0)
+    }
+
+    /// As [`Self::new`], for a worker whose I/Os take this much longer to return.
+    pub(crate) fn behind(world: Rc<RefCell<World>>, return_ns: u64) -> Self {
         let mut inner = world.borrow_mut();
         let owner = inner.due.len() as u32;
         inner.due.push(VecDeque::new());
         drop(inner);
-        Self { world, owner }
+        Self { world, owner, return_ns }
     }
 }
 
@@ -126,6 +132,7 @@ impl Engine for Sim {
             op: io.op,
             offset_bytes: io.offset_bytes,
             len: io.len,
+            return_ns: self.return_ns,
         });
         if taken && world.device.spec().keep_data {
             match io.op {

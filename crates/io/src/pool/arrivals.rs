@@ -8,10 +8,11 @@ use std::sync::Arc;
 /// The arrivals of all jobs of a worker pool.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// By job number; `None` if the job's load has no arrival rate.
-    jobs: Vec<Option<JobArrivals>>,
+    /// By job number, one for each host; empty if the job's load has no arrival rate.
+    jobs: Vec<Vec<JobArrivals>>,
 }
 
+/// The arrivals of one job on one host.
 #[derive(Debug)]
 struct JobArrivals {
     schedule: Arc<Schedule>,
@@ -55,7 +56,7 @@ impl JobArrivals {
 }
 
 impl Arrivals {
-    /// Adds the next job of the worker pool.
+    /// Adds the next job of the worker pool, or the same one on the next host.
     pub(super) fn add(&mut self, plan: &JobPlan) {
         let load = &plan.job.load;
         let job =
@@ -71,7 +72,9 @@ impl Arrivals {
                 waiting: 0,
                 counted: 0,
             });
-        self.jobs.push(job);
+        let number = plan.number as usize;
+        self.jobs.resize_with(self.jobs.len().max(number + 1), Vec::new);
+        self.jobs[number].extend(job);
     }
 
     /// Starts the arrivals, at the rates of the loads and after their delays.
@@ -103,21 +106,22 @@ impl Arrivals {
 
     /// Returns a window into which the workers can be collected.
     pub(super) fn window(&self) -> Window {
-        let open = |job: &JobArrivals| job.rate_iops.is_some() || job.counted > 0;
-        let offered = |job: &Option<JobArrivals>| {
-            job.as_ref().filter(|job| open(job)).map(|_| Offered::default())
-        };
+        let open = |own: &JobArrivals| own.rate_iops.is_some() || own.counted > 0;
+        let offered = |job: &Vec<JobArrivals>| job.iter().any(open).then(Offered::default);
         Window { offered: self.jobs.iter().map(offered).collect(), ..Window::default() }
     }
 
     /// Counts what became due until the end of a window whose workers were collected.
     pub(super) fn count(&mut self, window: &mut Window) {
         for (job, offered) in self.jobs.iter_mut().zip(&mut window.offered) {
-            let (Some(job), Some(offered)) = (job, offered) else { continue };
-            job.count_until(window.ended_ns);
-            offered.ios += std::mem::take(&mut job.counted) * job.ios_per_arrival;
-            offered.backlog = job.waiting * job.ios_per_arrival;
-            offered.backlog_max *= job.ios_per_arrival;
+            let (Some(offered), Some(first)) = (offered, job.first()) else { continue };
+            // Hosts need not have had their longest queues at the same time, so that of one counts.
+            offered.backlog_max *= first.ios_per_arrival;
+            for own in job {
+                own.count_until(window.ended_ns);
+                offered.ios += std::mem::take(&mut own.counted) * own.ios_per_arrival;
+                offered.backlog += own.waiting * own.ios_per_arrival;
+            }
             // If all workers are stuck in a call, they have recorded nothing.
             offered.backlog_max = offered.backlog_max.max(offered.backlog);
         }

@@ -318,6 +318,27 @@ fn collect(handles: &[WorkerHandle], window: &mut Window) {
     window.sum_up_jobs();
 }
 
+/// As [`collect`], for workers of several hosts, and keeps the hosts apart. `hosts` has the indices of each one's
+/// workers.
+fn collect_hosts(handles: &[WorkerHandle], hosts: &[Vec<usize>], window: &mut Window) {
+    let jobs = handles.last().map_or(0, |last| last.job as usize + 1);
+    let mut workers = vec![WorkerWindow::default(); handles.len()];
+    for members in hosts {
+        let mut own = Window {
+            offered: std::mem::take(&mut window.offered),
+            workers,
+            ..Window::default()
+        };
+        own.keep_jobs_apart(jobs);
+        members.iter().for_each(|index| handles[*index].collect(&mut own, *index));
+        window.offered = std::mem::take(&mut own.offered);
+        workers = std::mem::take(&mut own.workers);
+        let of_host: Vec<WorkerWindow> = members.iter().map(|index| workers[*index]).collect();
+        window.add_host(own, &of_host);
+    }
+    window.workers = workers;
+}
+
 /// What the workers of one of a load's `numjobs` share.
 #[derive(Debug)]
 struct Stream {

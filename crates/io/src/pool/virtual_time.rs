@@ -1,15 +1,20 @@
 //! Workers on a simulated device: one thread, a clock that jumps, and results that the seed reproduces.
 
-use super::{Arrivals, JobPlan, Paused, PoolJob, WorkerHandle, WorkerPool, collect, shares};
+use super::{
+    Arrivals, JobPlan, Paused, PoolJob, WorkerHandle, WorkerPool, collect, collect_hosts, share,
+    shares,
+};
 use crate::engine::sim::{Sim, World};
 use crate::logs::{LogWaits, LogWriter};
 use crate::machine::{QueueLimit, QueueReading, Starvation};
+use crate::offsets::mix64;
 use crate::sim::{Absence, DeviceSlot, SimSpec};
 use crate::verify::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Turn, Worker, WorkerError};
 use iogauge_model::result::QueueBound;
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +24,14 @@ pub struct VirtualPool {
     workers: Vec<Worker<Sim>>,
     handles: Vec<WorkerHandle>,
     arrivals: Arrivals,
+    /// The workers of each host.
+    hosts: Vec<Vec<usize>>,
+    /// Names of the hosts, if there are several.
+    host_names: Vec<String>,
+    /// The workers that share a schedule with each worker, and when each has something to do without a completion;
+    /// `u64::MAX` for never.
+    siblings: Vec<Range<usize>>,
+    due_ns: Vec<u64>,
     /// State of each worker after its last turn.
     turns: Vec<Turn>,
     pauses: Option<Absences>,
@@ -93,46 +106,74 @@ impl VirtualPool {
     ) -> Result<Self, WorkerError> {
         let world = World::of(slot).ok_or(WorkerError::DeviceInUse)?;
         let begin_ns = world.borrow().now_ns();
-        let (mut workers, mut handles) = (Vec::new(), Vec::new());
-        let mut arrivals = Arrivals::default();
-        for (index, (job, verify)) in jobs.into_iter().enumerate() {
-            let queue_depth = job.load.queue_depth();
-            let mut plan = JobPlan::new(job, verify, index as u32, begin_ns);
-            let count = plan.workers_for(queue_depth);
-            arrivals.add(&plan);
-            for depth_of_worker in shares(queue_depth, count) {
-                let number = workers.len() as u32;
-                let mut assignment = plan.assign(number, max_depth.max(queue_depth))?;
-                let recorder = |logs: &mut LogWriter| logs.recorder(number, &assignment.load);
-                assignment.recorder = logs.as_mut().and_then(recorder);
-                let control = assignment.control.clone();
-                let pool = assignment.pool().map_err(|source| WorkerError::Memory {
-                    slots: assignment.max_depth,
-                    block_bytes: assignment.load.block.largest(),
-                    source,
-                })?;
-                workers.push(Worker::new(Sim::new(world.clone()), pool, assignment));
-                let mut handle = WorkerHandle::new(plan.number, control);
-                handle.request(depth_of_worker);
-                handles.push(handle);
-            }
-        }
-        let turns = vec![Turn::Going; workers.len()];
-        arrivals.begin(begin_ns);
+        let (spec, count) = (slot.spec(), slot.spec().hosts);
+        let host_names = (1..=count).filter(|_| count > 1).map(|host| format!("host-{host}"));
         let mut pool = Self {
             world,
-            workers,
-            handles,
-            arrivals,
-            turns,
-            pauses: Absences::of(slot.spec().pause, begin_ns),
+            workers: Vec::new(),
+            handles: Vec::new(),
+            arrivals: Arrivals::default(),
+            hosts: vec![Vec::new(); count as usize],
+            host_names: host_names.collect(),
+            siblings: Vec::new(),
+            due_ns: Vec::new(),
+            turns: Vec::new(),
+            pauses: Absences::of(spec.pause, begin_ns),
             paused: Paused::default(),
-            starvations: Absences::of(slot.spec().starve, begin_ns),
+            starvations: Absences::of(spec.starve, begin_ns),
             starved: Starvation::default(),
             logs,
         };
+        for (number, (job, verify)) in jobs.into_iter().enumerate() {
+            for host in 0..count {
+                let return_ns = if host > 0 && host + 1 == count { spec.far_host_ns } else { 0 };
+                let job = on_host(&job, host, count);
+                let plan = JobPlan::new(job, verify.clone(), number as u32, begin_ns);
+                // The first host gets the largest share of a queue depth.
+                let max_depth = share(max_depth, count, 0);
+                pool.add_workers(plan, host, return_ns, max_depth)?;
+            }
+        }
+        pool.arrivals.begin(begin_ns);
         pool.turn_all()?;
         Ok(pool)
+    }
+
+    /// Adds the workers of a job on a host. The host's queue depth may later grow to `max_depth`.
+    fn add_workers(
+        &mut self,
+        mut plan: JobPlan,
+        host: u32,
+        return_ns: u64,
+        max_depth: u32,
+    ) -> Result<(), WorkerError> {
+        let queue_depth = share(plan.job.load.queue_depth(), self.hosts.len() as u32, host);
+        let count = plan.workers_for(queue_depth);
+        let first = self.workers.len();
+        self.arrivals.add(&plan);
+        for depth_of_worker in shares(queue_depth, count) {
+            let number = self.workers.len() as u32;
+            let mut assignment = plan.assign(number, max_depth.max(queue_depth))?;
+            let recorder = |logs: &mut LogWriter| logs.recorder(number, &assignment.load);
+            assignment.recorder = self.logs.as_mut().and_then(recorder);
+            let control = assignment.control.clone();
+            let pool = assignment.pool().map_err(|source| WorkerError::Memory {
+                slots: assignment.max_depth,
+                block_bytes: assignment.load.block.largest(),
+                source,
+            })?;
+            let engine = Sim::behind(self.world.clone(), return_ns);
+            self.workers.push(Worker::new(engine, pool, assignment));
+            let mut handle = WorkerHandle::new(plan.number, control);
+            handle.request(depth_of_worker);
+            self.handles.push(handle);
+            self.hosts[host as usize].push(number as usize);
+        }
+        let all = first..self.workers.len();
+        self.siblings.extend(all.clone().map(|_| all.clone()));
+        self.due_ns.resize(all.end, u64::MAX);
+        self.turns.resize(all.end, Turn::Going);
+        Ok(())
     }
 
     /// Repeats a worker's turn for as long as it would without time passing.
@@ -146,7 +187,16 @@ impl VirtualPool {
                 break;
             }
         }
+        let siblings = self.siblings[index].clone();
+        self.note_due(siblings);
         Ok(())
+    }
+
+    /// Notes when these workers have something to do without a completion.
+    fn note_due(&mut self, workers: Range<usize>) {
+        for index in workers {
+            self.due_ns[index] = self.workers[index].due_ns().unwrap_or(u64::MAX);
+        }
     }
 
     /// Returns true if a worker waiting in the kernel would return.
@@ -160,7 +210,10 @@ impl VirtualPool {
 
     fn collect(&mut self) -> Window {
         let mut window = self.arrivals.window();
-        collect(&self.handles, &mut window);
+        match self.host_names.len() {
+            0 => collect(&self.handles, &mut window),
+            _ => collect_hosts(&self.handles, &self.hosts, &mut window),
+        }
         window.ended_ns = self.now_ns();
         self.arrivals.count(&mut window);
         window
@@ -194,8 +247,7 @@ impl VirtualPool {
     /// Runs until `until_ns`, or until every worker has ended.
     fn run_until(&mut self, until_ns: u64) -> Result<(), WorkerError> {
         while self.now_ns() < until_ns && self.turns.contains(&Turn::Going) {
-            let due = self.workers.iter().filter_map(Worker::due_ns).min();
-            let bound = due.map_or(until_ns, |due| due.min(until_ns));
+            let bound = self.due_ns.iter().fold(until_ns, |bound, due| bound.min(*due));
             let absences = self.pauses.iter().chain(&self.starvations);
             let bound = absences.fold(bound, |bound, absences| bound.min(absences.next_ns));
             let owners = self.world.borrow_mut().advance(bound);
@@ -207,13 +259,25 @@ impl VirtualPool {
             self.be_absent_if_due()?;
             let now = self.now_ns();
             for index in 0..self.workers.len() {
-                if self.workers[index].due_ns().is_some_and(|due| due <= now) {
+                if self.due_ns[index] <= now {
                     self.turn(index)?;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Returns a job as one of several hosts does it: with its part of the arrival rate and random numbers of its own.
+fn on_host(job: &PoolJob, host: u32, hosts: u32) -> PoolJob {
+    let mut own = job.clone();
+    if host > 0 {
+        own.load.seed = mix64(job.load.seed ^ mix64(u64::from(host) << 32 | 4));
+    }
+    if let Some(arrivals) = &mut own.load.arrivals {
+        arrivals.rate_iops /= f64::from(hosts);
+    }
+    own
 }
 
 impl WorkerPool for VirtualPool {
@@ -235,8 +299,15 @@ impl WorkerPool for VirtualPool {
     }
 
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
-        let shares: Vec<u32> = shares(queue_depth, self.handles.len() as u32).collect();
-        self.request_all(|index, _| shares[index]);
+        let mut wanted = vec![0; self.handles.len()];
+        let hosts = self.hosts.len() as u32;
+        for (host, members) in (0..).zip(&self.hosts) {
+            let of_host = share(queue_depth, hosts, host);
+            for (index, depth) in members.iter().zip(shares(of_host, members.len() as u32)) {
+                wanted[*index] = depth;
+            }
+        }
+        self.request_all(|index, _| wanted[index]);
         self.turn_all()?;
         Ok(self.collect())
     }
@@ -263,6 +334,7 @@ impl WorkerPool for VirtualPool {
 
     fn hold_back_arrivals(&mut self, holds: bool) {
         self.arrivals.hold_back(holds, self.now_ns());
+        self.note_due(0..self.workers.len());
     }
 
     fn begin_logs(&mut self) {
@@ -297,6 +369,10 @@ impl WorkerPool for VirtualPool {
 
     fn controls(&self) -> &[WorkerHandle] {
         &self.handles
+    }
+
+    fn host_names(&self) -> &[String] {
+        &self.host_names
     }
 
     fn arrivals(&self) -> &Arrivals {

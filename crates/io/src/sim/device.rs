@@ -24,6 +24,8 @@ pub(crate) struct Request {
     pub(crate) op: Op,
     pub(crate) offset_bytes: u64,
     pub(crate) len: u32,
+    /// Further time on the way back to its host.
+    pub(crate) return_ns: u64,
 }
 
 /// A completed I/O.
@@ -269,7 +271,8 @@ impl Device {
 
     fn complete(&mut self, at_ns: u64, request: Request, result: i32) {
         let done = Done { owner: request.owner, slot: request.slot, result };
-        self.schedule(at_ns + self.spec.rtt_ns.div_ceil(2), Event::Complete(done));
+        let at_ns = at_ns + self.spec.rtt_ns.div_ceil(2) + request.return_ns;
+        self.schedule(at_ns, Event::Complete(done));
     }
 
     /// Returns the errno with which an I/O fails, if it does.

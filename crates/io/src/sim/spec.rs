@@ -97,6 +97,10 @@ pub struct SimSpec {
     pub pause: Option<Absence>,
     /// Times in which its workers wait for a processor; `None` for none.
     pub starve: Option<Absence>,
+    /// Number of hosts that do each job on this device at the same time, each with workers of its own; 1 to 10000.
+    pub hosts: u32,
+    /// Additional round-trip time of the last host; 0 for none.
+    pub far_host_ns: u64,
     /// Seed of all random numbers.
     pub seed: u64,
 }
@@ -132,6 +136,8 @@ impl Default for SimSpec {
             keep_data: false,
             pause: None,
             starve: None,
+            hosts: 1,
+            far_host_ns: 0,
             seed: 1,
         }
     }
@@ -150,6 +156,9 @@ pub enum SimError {
         reason: String,
     },
 }
+
+/// Largest number of hosts of a simulated device.
+const MOST_HOSTS: u32 = 10_000;
 
 const KEYS: &[&str] = &[
     "channels",
@@ -179,6 +188,8 @@ const KEYS: &[&str] = &[
     "data",
     "pause",
     "starve",
+    "hosts",
+    "far_host",
     "seed",
 ];
 
@@ -292,6 +303,13 @@ impl SimSpec {
             },
             "pause" => self.pause = Some(parse_absence(key, value).map_err(fail)?),
             "starve" => self.starve = Some(parse_absence(key, value).map_err(fail)?),
+            "hosts" => {
+                self.hosts = u32::try_from(count()?)
+                    .ok()
+                    .filter(|hosts| (1..=MOST_HOSTS).contains(hosts))
+                    .ok_or_else(|| fail(format!("must be between 1 and {MOST_HOSTS}")))?;
+            }
+            "far_host" => self.far_host_ns = duration()?,
             "seed" => {
                 self.seed = value.parse().map_err(|_| fail("is not a whole number".to_owned()))?;
             }
@@ -425,6 +443,8 @@ mod tests {
         let spec: SimSpec = "pause=every:10s,for:2s".parse().unwrap();
         let pause = Absence { every_ns: 10_000_000_000, for_ns: 2_000_000_000 };
         assert_eq!(spec.pause, Some(pause));
+        let spec: SimSpec = "hosts=64,far_host=4ms".parse().unwrap();
+        assert_eq!((spec.hosts, spec.far_host_ns), (64, 4_000_000));
         assert_eq!("".parse::<SimSpec>().unwrap(), SimSpec::default());
     }
 
@@ -451,6 +471,8 @@ mod tests {
             ("fresh=much", "fresh=much"),
             ("fresh_service=0", "above 0"),
             ("channels=8,queue=4", "8 channels"),
+            ("hosts=0", "between 1 and 10000"),
+            ("hosts=10001", "between 1 and 10000"),
             ("late=1%:20ms", "late=1%:20ms:500ms"),
             ("starve=every:10s", "starve=every:10s,for:2s"),
             ("pause=every:10s", "pause=every:10s,for:2s"),

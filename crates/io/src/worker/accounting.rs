@@ -232,7 +232,7 @@ impl Tally {
         self.short += other.short;
         self.service.merge(&other.service);
         if let Some(theirs) = &other.response {
-            self.response.get_or_insert_default().merge(theirs);
+            self.response.get_or_insert_with(Histogram::empty).merge(theirs);
         }
     }
 }
@@ -385,6 +385,23 @@ impl Window {
         }
     }
 
+    /// Adds what the workers of the next host have handed over, and keeps it apart as well. `own` contains nothing
+    /// else, and the windows of that host's workers in `workers`.
+    pub(crate) fn add_host(&mut self, mut own: Self, workers: &[WorkerWindow]) {
+        own.sum_up_jobs();
+        self.keep_jobs_apart(own.jobs.len());
+        for (mine, theirs) in self.jobs.iter_mut().zip(&own.jobs) {
+            merge(mine, theirs);
+        }
+        merge(&mut self.directions, &own.directions);
+        self.ended_ns = self.ended_ns.max(own.ended_ns);
+        self.hosts.push(HostWindow {
+            directions: own.directions,
+            elapsed_ns: workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0),
+            queue_depth_integral: workers.iter().map(|worker| worker.queue_depth_integral).sum(),
+        });
+    }
+
     /// Returns what one job did, as a window.
     #[must_use]
     pub fn of_job(&self, job: u32) -> Self {
@@ -409,7 +426,7 @@ impl Window {
             let before = tally.ios();
             counts.service.take_into(&mut tally.service);
             if let Some(response) = &mut counts.response {
-                response.take_into(tally.response.get_or_insert_default());
+                response.take_into(tally.response.get_or_insert_with(Histogram::empty));
             }
             if index != Op::Sync as usize {
                 worker.ios += tally.ios() - before;

@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod device_state;
+mod hosts;
 mod fio;
 mod options;
 mod simulated;
