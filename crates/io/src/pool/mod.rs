@@ -324,11 +324,8 @@ fn collect_hosts(handles: &[WorkerHandle], hosts: &[Vec<usize>], window: &mut Wi
     let jobs = handles.last().map_or(0, |last| last.job as usize + 1);
     let mut workers = vec![WorkerWindow::default(); handles.len()];
     for members in hosts {
-        let mut own = Window {
-            offered: std::mem::take(&mut window.offered),
-            workers,
-            ..Window::default()
-        };
+        let mut own =
+            Window { offered: std::mem::take(&mut window.offered), workers, ..Window::default() };
         own.keep_jobs_apart(jobs);
         members.iter().for_each(|index| handles[*index].collect(&mut own, *index));
         window.offered = std::mem::take(&mut own.offered);

@@ -100,7 +100,7 @@ impl VirtualPool {
     /// Same as [`Self::start_on`].
     pub fn start_verified(
         jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
-        mut logs: Option<LogWriter>,
+        logs: Option<LogWriter>,
         slot: &DeviceSlot,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {

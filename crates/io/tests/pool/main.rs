@@ -3,8 +3,8 @@
 
 mod arrivals;
 mod device_state;
-mod hosts;
 mod fio;
+mod hosts;
 mod options;
 mod simulated;
 mod threads;

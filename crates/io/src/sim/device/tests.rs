@@ -3,7 +3,14 @@
 use super::*;
 
 fn read(slot: u32) -> Request {
-    Request { owner: 0, slot, op: Op::Read, offset_bytes: u64::from(slot) << 30, len: 4096, return_ns: 0 }
+    Request {
+        owner: 0,
+        slot,
+        op: Op::Read,
+        offset_bytes: u64::from(slot) << 30,
+        len: 4096,
+        return_ns: 0,
+    }
 }
 
 fn write(slot: u32, len: u32) -> Request {
