@@ -77,6 +77,7 @@ fn step() -> StepResult {
         write: Some(direction(1000, 200_000)),
         sync: Some(direction(60, 900_000)),
         jobs: Vec::new(),
+        hosts: Vec::new(),
         workers: vec![worker(0, 0), worker(0, 1)],
         physical: Some(Physical { devices: vec![device], ..Physical::default() }),
         cpu: CpuUse { user_percent: 10.0, system_percent: 30.0, ..CpuUse::default() },

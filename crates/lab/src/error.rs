@@ -12,6 +12,7 @@ use iogauge_io::trace::TraceError;
 use iogauge_io::verify::LedgerError;
 use iogauge_io::verify::state::StateError;
 use iogauge_io::worker::WorkerError;
+use iogauge_model::limit::LimitError;
 use iogauge_model::load::LoadError;
 use std::path::PathBuf;
 
@@ -30,6 +31,9 @@ pub enum LabError {
     /// The workload cannot run.
     #[error("--{0}")]
     Load(#[from] LoadError),
+    /// A limit that does not fit the target.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// Jobs whose data cannot be distinguished.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -108,6 +112,7 @@ impl LabError {
             Self::Spec(_)
                 | Self::Sim(_)
                 | Self::Load(_)
+                | Self::Limit(_)
                 | Self::Ledger(_)
                 | Self::Mismatch(_)
                 | Self::Log(

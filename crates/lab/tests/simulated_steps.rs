@@ -109,3 +109,32 @@ fn same_steps_on_a_new_rig_reproduce_the_results() {
     assert_ne!(first[0]["write"], first[2]["write"]);
     assert_eq!(first, steps());
 }
+
+#[test]
+fn step_on_several_hosts_has_the_results_of_each() {
+    let device = "sim:channels=8,service=100us,dist=const,hosts=3,far_host=1ms";
+    let rig = Rig::open(device, Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, iodepth: 7, ..Load::default() };
+    let (mut observer, interrupt) = (Blind, Interrupt::default());
+    let mut watch = Watch { observer: &mut observer, interrupt: &interrupt };
+    let step = Step::single(load, 0, SECOND);
+    let measured = session::run_on(&rig, &step, &[], &mut watch).unwrap();
+    let hosts = &measured.result.hosts;
+    let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["host-1", "host-2", "host-3"]);
+    assert_eq!((hosts[0].ios, hosts[1].ios), (30_000, 20_000));
+    assert_eq!((hosts[0].latency_ns_mean, hosts[2].latency_ns_mean), (1e5, 1.1e6));
+    assert_eq!((hosts[0].queue_depth, hosts[0].iops), (3.0, 30_000.0));
+    assert_eq!(hosts.iter().map(|host| host.ios).sum::<u64>(), measured.result.ios());
+    let limits = ["each:mean<=1ms", "mean<=1ms", "each:p99.9<=2ms"].map(|l| l.parse().unwrap());
+    let values = iogauge_lab::suite::measured_limit_values(&measured, &limits);
+    let broken: Vec<bool> = values.iter().map(|value| value.is_broken()).collect();
+    assert_eq!(broken, [true, false, false]);
+    assert_eq!((values[0].value_ns, values[0].n), (Some(1.1e6), hosts[2].ios));
+    let fact = iogauge_lab::caveats::straggler_of(&measured, &limits).unwrap();
+    let message = rig.caveats([fact])[0].message.clone();
+    assert!(
+        message.starts_with("host-3 alone breaks each:mean <= 1 ms: 1.10 ms there"),
+        "{message}"
+    );
+}

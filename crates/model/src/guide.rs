@@ -20,8 +20,8 @@ pub const GUIDES: &[Guide] = &[
     Guide {
         name: "flash",
         limits: &[
-            Limit { side: Side::Any, metric: Metric::Mean, bound_ns: 2_000_000 },
-            Limit { side: Side::Any, metric: Metric::Max, bound_ns: 5_000_000 },
+            Limit { each: false, side: Side::Any, metric: Metric::Mean, bound_ns: 2_000_000 },
+            Limit { each: false, side: Side::Any, metric: Metric::Max, bound_ns: 5_000_000 },
         ],
         about: "databases on all-flash storage: 2 ms on average, never over 5 ms",
         source: "InterSystems, Random Read IO Storage Performance Tool: what is acceptable for \
@@ -30,6 +30,7 @@ pub const GUIDES: &[Guide] = &[
     Guide {
         name: "etcd",
         limits: &[Limit {
+            each: false,
             side: Side::Write,
             metric: Metric::Percentile(99.0),
             bound_ns: 10_000_000,

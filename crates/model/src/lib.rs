@@ -5,6 +5,7 @@
 
 pub mod calendar;
 pub mod caveat;
+mod directions;
 pub mod guide;
 pub mod histogram;
 pub mod limit;

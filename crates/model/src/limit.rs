@@ -1,11 +1,11 @@
-//! Latency limits: `mean<=10ms`, `read:p99.9<=5ms`, `max<=50ms`.
+//! Latency limits: `mean<=10ms`, `read:p99.9<=5ms`, `max<=50ms`, `each:p99<=5ms`.
 
+pub use crate::directions::Directions;
 use crate::histogram::Histogram;
 use crate::load::Load;
 use crate::units::parse_duration_ns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -84,48 +84,12 @@ impl Side {
     }
 }
 
-/// The latencies of a window by direction, to check limits against.
-#[derive(Debug, Clone)]
-pub struct Directions<'a> {
-    reads: &'a Histogram,
-    writes: &'a Histogram,
-    syncs: &'a Histogram,
-    all: Cow<'a, Histogram>,
-}
-
-impl<'a> Directions<'a> {
-    /// Groups the latencies of reads, writes and flushes. Costs a merge of two histograms if there are both
-    /// reads and writes.
-    #[must_use]
-    pub fn new(reads: &'a Histogram, writes: &'a Histogram, syncs: &'a Histogram) -> Self {
-        let all = if writes.count() == 0 {
-            Cow::Borrowed(reads)
-        } else if reads.count() == 0 {
-            Cow::Borrowed(writes)
-        } else {
-            let mut merged = reads.clone();
-            merged.merge(writes);
-            Cow::Owned(merged)
-        };
-        Self { reads, writes, syncs, all }
-    }
-
-    /// Returns the latencies of one side.
-    #[must_use]
-    pub fn of(&self, side: Side) -> &Histogram {
-        match side {
-            Side::Any => &self.all,
-            Side::Read => self.reads,
-            Side::Write => self.writes,
-            Side::Sync => self.syncs,
-        }
-    }
-}
-
 /// An upper bound on a latency statistic.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(into = "Stored", from = "Stored")]
 pub struct Limit {
+    /// True if the statistic of each of several hosts is bounded by itself, and not that of all I/Os together.
+    pub each: bool,
     /// The I/Os bounded.
     pub side: Side,
     pub metric: Metric,
@@ -137,14 +101,32 @@ impl Limit {
     /// Returns the statistic as the user types it: `read:p99.9`.
     #[must_use]
     pub fn statistic(&self) -> String {
-        format!("{}{}", self.side.prefix(), self.metric)
+        let each = if self.each { "each:" } else { "" };
+        format!("{each}{}{}", self.side.prefix(), self.metric)
+    }
+
+    /// True if both limits bound the same statistic.
+    #[must_use]
+    pub fn bounds_as(&self, other: &Self) -> bool {
+        Self { bound_ns: 0, ..*self } == Self { bound_ns: 0, ..*other }
+    }
+
+    /// Returns the latencies that the limit bounds: those of each host that did I/O, or all together.
+    pub fn judged<'d, 'a>(
+        &self,
+        latencies: &'d Directions<'a>,
+    ) -> impl Iterator<Item = &'d Histogram> + use<'d, 'a> {
+        let hosts = if self.each { latencies.hosts() } else { &[] };
+        let side = self.side;
+        let all = hosts.is_empty().then(|| latencies.of(side));
+        all.into_iter().chain(hosts.iter().map(move |(_, own)| own.of(side)))
     }
 
     /// Returns the statistic as the user types it for a database, where flushes are commits: `commit:p99.9`.
     #[must_use]
     pub fn database_statistic(&self) -> String {
         match self.side {
-            Side::Sync => format!("commit:{}", self.metric),
+            Side::Sync if !self.each => format!("commit:{}", self.metric),
             _ => self.statistic(),
         }
     }
@@ -155,11 +137,15 @@ impl Limit {
         format!("{} <= {}", self.database_statistic(), Bound(self.bound_ns))
     }
 
-    /// Returns the value of the bounded statistic in nanoseconds; infinity if the side has no I/O.
+    /// Returns the value of the bounded statistic in nanoseconds, if each host is bounded that of the worst one;
+    /// infinity if the side has no I/O.
     #[must_use]
     pub fn statistic_ns(&self, latencies: &Directions<'_>) -> f64 {
-        let histogram = latencies.of(self.side);
-        if histogram.count() == 0 { f64::INFINITY } else { self.metric.of(histogram) }
+        let value = |histogram: &Histogram| match histogram.count() {
+            0 => f64::INFINITY,
+            _ => self.metric.of(histogram),
+        };
+        self.judged(latencies).map(value).fold(0.0, f64::max)
     }
 
     /// True if the statistic does not exceed the bound. False if there is no I/O.
@@ -168,10 +154,22 @@ impl Limit {
         self.statistic_ns(latencies) <= self.bound_ns as f64
     }
 
-    /// True if the bounded side has as many I/Os as its statistic needs.
+    /// True if the bounded side has as many I/Os as its statistic needs, if each host is bounded on each host.
     #[must_use]
     pub fn has_samples(&self, latencies: &Directions<'_>) -> bool {
-        latencies.of(self.side).count() >= self.metric.samples_wanted()
+        let wanted = self.metric.samples_wanted();
+        self.judged(latencies).all(|histogram| histogram.count() >= wanted)
+    }
+
+    /// Checks that a measurement on this many hosts has the hosts that this limit bounds.
+    ///
+    /// # Errors
+    /// If the limit bounds each host, and there is only one.
+    pub fn check_hosts(&self, hosts: usize) -> Result<(), LimitError> {
+        match self.each && hosts < 2 {
+            true => Err(LimitError::OneHost(*self, Self { each: false, ..*self })),
+            false => Ok(()),
+        }
     }
 
     /// Checks that a workload issues the I/Os that this limit bounds.
@@ -203,7 +201,7 @@ impl Limit {
 pub fn tightest(limits: impl IntoIterator<Item = Limit>) -> Vec<Limit> {
     let mut kept: Vec<Limit> = Vec::new();
     for limit in limits {
-        match kept.iter_mut().find(|k| k.side == limit.side && k.metric == limit.metric) {
+        match kept.iter_mut().find(|kept| kept.bounds_as(&limit)) {
             Some(same) => same.bound_ns = same.bound_ns.min(limit.bound_ns),
             None => kept.push(limit),
         }
@@ -213,8 +211,12 @@ pub fn tightest(limits: impl IntoIterator<Item = Limit>) -> Vec<Limit> {
 
 impl Limit {
     /// Default limit of a search on storage: p99 up to 5 ms.
-    pub const USUAL: Self =
-        Self { side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 5_000_000 };
+    pub const USUAL: Self = Self {
+        each: false,
+        side: Side::Any,
+        metric: Metric::Percentile(99.0),
+        bound_ns: 5_000_000,
+    };
     /// Default limit on rotating disks, where one I/O takes about 10 ms: p99 up to 50 ms.
     pub const USUAL_OF_DISKS: Self = Self { bound_ns: 50_000_000, ..Self::USUAL };
 }
@@ -222,7 +224,7 @@ impl Limit {
 /// Default limit of a search on a database: a mean of 10 ms.
 impl Default for Limit {
     fn default() -> Self {
-        Self { side: Side::Any, metric: Metric::Mean, bound_ns: 10_000_000 }
+        Self { each: false, side: Side::Any, metric: Metric::Mean, bound_ns: 10_000_000 }
     }
 }
 
@@ -257,6 +259,14 @@ pub enum LimitError {
         "\"{0}:\" is not a direction; hint: use read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms"
     )]
     Side(String),
+    /// `each:` does not come first.
+    #[error("limit \"{0}\" has \"each:\" after a direction; hint: use each:read:p99<=5ms")]
+    EachFirst(String),
+    /// The limit bounds each of several hosts, and only one host does I/O.
+    #[error(
+        "limit \"{0}\" bounds each of several hosts, and there is one; hint: use --limit '{1}'"
+    )]
+    OneHost(Limit, Limit),
     #[error("\"{0}\" is not a latency statistic; hint: use mean, p50, p99, p99.9 or max")]
     Metric(String),
     /// The bound has no unit. A bare 10 would mean ten seconds, which nobody means in a limit.
@@ -291,8 +301,13 @@ impl FromStr for Limit {
         if bound.contains("<=") {
             return Err(LimitError::Several(text.to_owned()));
         }
-        let (side, metric) = match statistic.split_once(':') {
-            None => (Side::Any, statistic),
+        let word = |text: &str, wanted: &str| text.trim().eq_ignore_ascii_case(wanted);
+        let (each, of_side) = match statistic.split_once(':') {
+            Some((each, rest)) if word(each, "each") => (true, rest),
+            _ => (false, statistic),
+        };
+        let (side, metric) = match of_side.split_once(':') {
+            None => (Side::Any, of_side),
             Some((side, metric)) => match side.trim().to_ascii_lowercase().as_str() {
                 "read" => (Side::Read, metric),
                 "write" => (Side::Write, metric),
@@ -300,6 +315,9 @@ impl FromStr for Limit {
                 _ => return Err(LimitError::Side(side.trim().to_owned())),
             },
         };
+        if metric.split_once(':').is_some_and(|(each, _)| word(each, "each")) {
+            return Err(LimitError::EachFirst(text.to_owned()));
+        }
         let metric = metric.parse()?;
         let bound = bound.trim();
         if bound.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -309,7 +327,7 @@ impl FromStr for Limit {
             .ok()
             .filter(|ns| *ns > 0 && !bound.is_empty())
             .ok_or_else(|| LimitError::Bound(text.to_owned()))?;
-        Ok(Self { side, metric, bound_ns })
+        Ok(Self { each, side, metric, bound_ns })
     }
 }
 
@@ -338,10 +356,17 @@ impl FromStr for Metric {
     }
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 #[derive(JsonSchema, Serialize, Deserialize)]
 struct Stored {
     metric: String,
     bound_ns: u64,
+    /// True if each of several hosts is bounded by itself; missing for all together.
+    #[serde(default, skip_serializing_if = "is_false")]
+    each: bool,
     /// Missing for reads and writes together.
     #[serde(default, rename = "direction", skip_serializing_if = "Side::is_any")]
     side: Side,
@@ -349,8 +374,8 @@ struct Stored {
 
 impl Serialize for Limit {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { side, metric, bound_ns } = *self;
-        Stored { metric: metric.to_string(), bound_ns, side }.serialize(serializer)
+        let Self { each, side, metric, bound_ns } = *self;
+        Stored { metric: metric.to_string(), bound_ns, each, side }.serialize(serializer)
     }
 }
 
@@ -358,7 +383,8 @@ impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let metric = stored.metric.parse().map_err(serde::de::Error::custom)?;
-        Ok(Self { side: stored.side, metric, bound_ns: stored.bound_ns })
+        let Stored { each, side, bound_ns, .. } = stored;
+        Ok(Self { each, side, metric, bound_ns })
     }
 }
 
@@ -378,7 +404,11 @@ mod tests {
         let limit: Limit = "read:p99<=5ms".parse().unwrap();
         assert_eq!((limit.side, limit.bound_ns), (Side::Read, 5_000_000));
         let limit: Limit = " Write : mean <= 2 ms".parse().unwrap();
-        assert_eq!((limit.side, limit.metric), (Side::Write, Metric::Mean));
+        assert_eq!((limit.side, limit.metric, limit.each), (Side::Write, Metric::Mean, false));
+        let limit: Limit = "each:p99<=5ms".parse().unwrap();
+        assert_eq!(limit, Limit { each: true, ..Limit::USUAL });
+        let limit: Limit = " Each : read : p99 <= 5ms".parse().unwrap();
+        assert_eq!(limit.to_string(), "each:read:p99 <= 5 ms");
     }
 
     #[test]
@@ -396,6 +426,9 @@ mod tests {
             (":p99<=1ms", "\":\" is not a direction"),
             ("read:foo<=5", "\"foo\" is not"),
             ("mean<=10", "has no unit"),
+            ("read:each:p99<=5ms", "hint: use each:read:p99<=5ms"),
+            ("each:each:p99<=5ms", "\"each:\" is not a direction"),
+            ("each:<=5ms", "\"\" is not"),
             ("p99<=5ms,mean<=1ms", "has several limits"),
             ("mean<=", "is not a time above 0"),
             ("mean<=0ms", "is not a time above 0"),
@@ -433,6 +466,37 @@ mod tests {
     }
 
     #[test]
+    fn limit_on_each_host_is_judged_by_the_worst_one() {
+        let none = Histogram::empty();
+        let of = |ms: u64, n| {
+            let mut histogram = Histogram::empty();
+            histogram.record_n(ms * 1_000_000, n);
+            histogram
+        };
+        let (fast, slow, mut all) = (of(1, 900), of(20, 100), of(1, 900));
+        all.merge(&slow);
+        let alone = |reads| Directions::new(reads, &none, &none);
+        let hosts = [(0, alone(&fast)), (2, alone(&slow))];
+        let latencies = alone(&all).with_hosts(hosts);
+        assert!(limit("mean<=3ms").holds(&latencies) && !limit("each:mean<=3ms").holds(&latencies));
+        assert_eq!(limit("each:mean<=3ms").statistic_ns(&latencies), 2e7);
+        assert!(limit("p99<=3ms").has_samples(&latencies));
+        assert!(!limit("each:p99<=3ms").has_samples(&latencies), "100 are too few for p99");
+        // A single host is all hosts.
+        assert_eq!(limit("each:mean<=3ms").statistic_ns(&alone(&fast)), 1e6);
+    }
+
+    #[test]
+    fn limit_on_each_host_needs_several() {
+        assert_eq!(limit("p99<=5ms").check_hosts(1), Ok(()));
+        assert_eq!(limit("each:p99<=5ms").check_hosts(2), Ok(()));
+        let error = limit("each:p99<=5ms").check_hosts(1).unwrap_err().to_string();
+        let wanted = "limit \"each:p99 <= 5 ms\" bounds each of several hosts, and there is one; \
+                      hint: use --limit 'p99 <= 5 ms'";
+        assert_eq!(error, wanted);
+    }
+
+    #[test]
     fn limit_on_a_direction_without_ios_is_rejected() {
         use crate::load::Pattern;
         let load =
@@ -455,9 +519,10 @@ mod tests {
 
     #[test]
     fn tightest_limit_per_statistic_is_kept() {
-        let typed = ["mean<=5ms", "p99<=9ms", "read:mean<=1ms", "mean<=2ms", "mean<=3ms"];
+        let typed =
+            ["mean<=5ms", "p99<=9ms", "read:mean<=1ms", "mean<=2ms", "mean<=3ms", "each:mean<=8ms"];
         let kept = tightest(typed.map(limit));
-        assert_eq!(kept, ["mean<=2ms", "p99<=9ms", "read:mean<=1ms"].map(limit));
+        assert_eq!(kept, ["mean<=2ms", "p99<=9ms", "read:mean<=1ms", "each:mean<=8ms"].map(limit));
     }
 
     #[test]
@@ -467,6 +532,7 @@ mod tests {
         assert_eq!(serde_json::to_value(Limit::default()).unwrap(), stored);
         let stored = serde_json::to_value(limit("write:max<=1s")).unwrap();
         assert_eq!(stored["direction"], "write");
+        assert_eq!(serde_json::to_value(limit("each:max<=1s")).unwrap()["each"], true);
     }
 
     fn any_limit() -> impl Strategy<Value = Limit> {
@@ -476,8 +542,8 @@ mod tests {
             (1u32..9999).prop_map(|p| Metric::Percentile(f64::from(p) / 100.0)),
         ];
         let side = prop_oneof![Just(Side::Any), Just(Side::Read), Just(Side::Write)];
-        let limit = (side, metric, 1u64..1 << 50);
-        limit.prop_map(|(side, metric, bound_ns)| Limit { side, metric, bound_ns })
+        let limit = (any::<bool>(), side, metric, 1u64..1 << 50);
+        limit.prop_map(|(each, side, metric, bound_ns)| Limit { each, side, metric, bound_ns })
     }
 
     proptest! {

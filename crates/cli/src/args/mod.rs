@@ -193,8 +193,9 @@ pub struct FindArgs {
     #[command(flatten)]
     pub target: TargetArgs,
     /// Latency limit: a bound on mean, pNN[.N] or max, of all I/Os or of reads, writes or flushes alone, as
-    /// in read:p99<=5ms. If repeated, all limits must hold [default: p99<=5ms; p99<=50ms on a rotating disk]
-    #[arg(long = "limit", value_name = "[read:|write:|sync:]METRIC<=TIME")]
+    /// in read:p99<=5ms; each: bounds each of several hosts by itself. If repeated, all limits must hold
+    /// [default: p99<=5ms; p99<=50ms on a rotating disk]
+    #[arg(long = "limit", value_name = "[each:][read:|write:|sync:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Published latency limits for a use case, in addition to --limit; the tighter bound counts
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
@@ -279,7 +280,7 @@ pub struct RunArgs {
     /// Repeatable
     #[arg(
         long = "limit",
-        value_name = "[read:|write:|sync:]METRIC<=TIME",
+        value_name = "[each:][read:|write:|sync:]METRIC<=TIME",
         conflicts_with = "print_fio"
     )]
     pub limits: Vec<Limit>,

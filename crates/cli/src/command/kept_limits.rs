@@ -2,8 +2,11 @@
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Usage};
-use iogauge_lab::suite::limit_values;
+use iogauge_lab::caveats;
+use iogauge_lab::measure::Measured;
+use iogauge_lab::suite::measured_limit_values;
 use iogauge_model::Limit;
+use iogauge_model::caveat::Fact;
 use iogauge_model::limit::{LimitError, tightest};
 use iogauge_model::load::Load;
 use iogauge_model::result::{LimitValue, StepResult};
@@ -34,9 +37,15 @@ impl KeptLimits {
         Ok(Self(tightest(args.limits.iter().chain(guided).copied())))
     }
 
-    /// Stores the limits' statistics in a result.
-    pub fn judge(&self, step: &mut StepResult) {
-        step.limits = limit_values(step, &self.0);
+    /// Returns the limits.
+    pub fn all(&self) -> &[Limit] {
+        &self.0
+    }
+
+    /// Stores the limits' statistics in a result. Returns the fact that one host decided about one of them, if so.
+    pub fn judge(&self, measured: &mut Measured) -> Option<Fact> {
+        measured.result.limits = measured_limit_values(measured, &self.0);
+        caveats::straggler_of(measured, &self.0)
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::R
     if plan.limits.is_empty() {
         plan.limits.push(invocation.rig.usual_limit());
     }
+    invocation.rig.check_limits(&plan.limits)?;
     let measured = search(&mut invocation, &plan).map(|document| {
         let exit = exit(&document);
         Outcome { document, instead: None, exit }

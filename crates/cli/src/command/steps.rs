@@ -41,6 +41,7 @@ pub fn run(
 ) -> anyhow::Result<Exit> {
     let loads = wanted.iter().flat_map(|wanted| &wanted.step.jobs).map(|job| &job.load);
     let limits = KeptLimits::of(args, loads)?;
+    invocation.rig.check_limits(limits.all())?;
     let measured =
         measure(&mut invocation, summary, wanted, &limits).and_then(|(document, exit)| {
             Ok(Outcome { instead: fio_json(args, &document)?, document, exit })
@@ -116,7 +117,7 @@ fn measure_all(
         if *sums_up {
             measured.result.jobs.clear();
         }
-        limits.judge(&mut measured.result);
+        found.extend(rig.caveats(limits.judge(&mut measured)));
         invocation.record.screen.keep(&step.label, &measured.result);
         steps.push(measured.result);
         interrupted = measured.interrupted;

@@ -16,6 +16,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::session::via::{JudgedFile, RanFile};
 use iogauge_lab::session::{self, via};
+use iogauge_lab::suite::limit_values;
 use iogauge_model::Load;
 use iogauge_model::caveat::Command;
 use iogauge_model::result::{RUN_FORMAT, RunDocument, StepResult, Workload};
@@ -50,6 +51,7 @@ pub fn run(
     let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
     via::check_footprint(&jobs)?;
     let limits = KeptLimits::of(args, jobs.jobs().iter().map(|job| &job.shape))?;
+    rig.check_limits(limits.all())?;
     rig.go_via(fio.clone())?;
     rig.set_command(Command::RunFile);
     let opened = Opened { rig, loads: Vec::new(), facts: Vec::new() };
@@ -84,7 +86,7 @@ fn measure(
         screen::warning(bad);
     }
     let mut steps: Vec<StepResult> = results.iter().map(|result| result.to_step()).collect();
-    steps.iter_mut().for_each(|step| limits.judge(step));
+    steps.iter_mut().for_each(|step| step.limits = limit_values(step, limits.all()));
     let mut caveats = std::mem::take(&mut invocation.caveats);
     for step in &steps {
         invocation.record.screen.keep(&step.label, step);

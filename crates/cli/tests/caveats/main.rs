@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod figures;
+mod hosts;
 mod machine;
 mod target;
 
@@ -72,8 +73,12 @@ pub fn assert_provoked(place: &Place, code: &str, impact: &str, with: &[&str], w
 }
 
 /// The files with the tests.
-const SOURCES: [&str; 3] =
-    [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
+const SOURCES: [&str; 4] = [
+    include_str!("figures.rs"),
+    include_str!("hosts.rs"),
+    include_str!("machine.rs"),
+    include_str!("target.rs"),
+];
 
 /// Codes that a test in another file provokes, with its source and its name.
 const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [

@@ -104,6 +104,7 @@ mod tests {
             queue_depth: 64,
             rate_iops: None,
             offered_iops: None,
+            hosts: Vec::new(),
             backlog_max: None,
             queue_depth_achieved: 64.0,
             iops: Estimate::exact(1.0),

@@ -53,7 +53,12 @@ pub(crate) fn latency_mean(series: &[IntervalPoint], which: Which, exact_ns: f64
             weight: which.ios(point) as f64,
         })
         .collect();
-    around(exact_ns, &ratio(&batches))
+    mean_of(&batches, exact_ns)
+}
+
+/// Returns the mean of batches, with the CI centred on its exact value.
+pub(crate) fn mean_of(batches: &[Batch], exact_ns: f64) -> Estimate {
+    around(exact_ns, &ratio(batches))
 }
 
 /// Returns the latencies of a window with the intervals of their statistics. `mean` is the estimate of their mean,

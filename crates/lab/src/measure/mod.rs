@@ -1,14 +1,17 @@
 //! Measurement of one step: runs it for its time and computes the result from the workers' records.
 
 pub(crate) mod estimates;
+pub(crate) mod hosts;
 pub mod process_pauses;
 pub(crate) mod series;
 pub(crate) mod steadiness;
 mod steady_state;
+pub(crate) mod straggler;
 
 use self::estimates::Which;
 use crate::error::{LabError, VerifyStateError};
 use crate::history::UtcTime;
+use crate::measure::hosts::Times;
 use crate::measure::process_pauses::Pauses;
 use crate::measure::series::Series;
 use crate::measure::steadiness::shifts;
@@ -18,7 +21,7 @@ use iogauge_io::engine::Op;
 use iogauge_io::logs::LogWaits;
 use iogauge_io::machine::{Counters, Logical, ProcessCpu, Sampler};
 use iogauge_io::pool::WorkerPool;
-use iogauge_io::worker::accounting::{Tally, Window};
+use iogauge_io::worker::accounting::{HostWindow, Tally, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
 use iogauge_model::plan::{Job, LONGEST_NS};
@@ -46,6 +49,8 @@ pub struct Measured {
     pub fallbacks: Vec<String>,
     /// Number of workers.
     pub workers: usize,
+    /// What each of several hosts did; empty if there is one.
+    pub(crate) hosts: Vec<HostWindow>,
     /// Why workers were lost early.
     pub losses: Vec<String>,
     /// Number of I/Os that failed in the ramp.
@@ -136,6 +141,7 @@ pub fn step(
     }
     let fallbacks = pool.fallbacks();
     let mut result = account.result(pool);
+    let hosts = std::mem::take(&mut account.total.hosts);
     result.steady_state = steady.map(|steady| Box::new(steady.into_result()));
     if let Some(machine) = machine {
         machine.tell(&mut result, after.as_ref(), &windows, pool);
@@ -147,6 +153,7 @@ pub fn step(
         left_behind: pool.left_behind().to_vec(),
         fallbacks,
         workers,
+        hosts,
         losses: pool.losses(),
         failed_before,
         pauses,
@@ -211,6 +218,8 @@ impl<'a> Account<'a> {
             // Workers of another program, which does not report them one by one.
             result.workers.clear();
         }
+        let latencies = hosts::latencies(total, Times::Response);
+        result.hosts = hosts::results(total, pool.host_names(), &latencies);
         let jobs = jobs.iter().map(|series| series.points().to_vec()).enumerate();
         result.jobs = jobs.map(|(job, series)| job_result(step, job, total, series)).collect();
         pool.complete(&mut result);
@@ -421,6 +430,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         write: direction(Op::Write),
         sync: direction(Op::Sync),
         jobs: Vec::new(),
+        hosts: Vec::new(),
         workers: workers.collect(),
         physical: None,
         cpu: CpuUse::default(),

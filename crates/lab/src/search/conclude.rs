@@ -7,6 +7,7 @@ use super::prediction::{self, Answered, Prediction, Ticks};
 use super::shift;
 use super::{ClosedLoop, Drift, window_length};
 use iogauge_model::Limit;
+use iogauge_model::caveat::Straggler;
 use iogauge_model::result::{Answer, PerformanceShift, StoppedBy};
 
 /// Contents of a result, without the performance shifts that were noise.
@@ -127,6 +128,16 @@ pub(super) fn starved_decides(
     }
     let mut above = broken_above.peekable();
     above.peek().is_some() && above.all(|starved| starved)
+}
+
+/// Returns the host without which the verdict would be another: at the answer if it breaks a limit, otherwise at the
+/// first of the larger loads that does.
+pub(super) fn straggler<'a, L: Loop + 'a>(
+    answer: &'a Point<L>,
+    mut larger: impl Iterator<Item = &'a Point<L>>,
+) -> Option<Straggler> {
+    let decisive = if answer.met { larger.find(|point| !point.met)? } else { answer };
+    decisive.straggler.clone()
 }
 
 /// Returns the IOPS at the answer, with an interval that covers the uncertainty of the limit's statistic.

@@ -1,8 +1,11 @@
 //! How I/Os over a bound cluster.
 
+use super::host_ticks::HostTicks;
+use crate::measure::estimates;
 use crate::stats::{Batch, ratio, standard_error};
 use iogauge_model::Limit;
 use iogauge_model::limit::{Directions, Metric};
+use iogauge_model::result::Estimate;
 
 /// I/Os over each percentile limit's bound, and all I/Os of its direction, tick by tick.
 ///
@@ -12,10 +15,15 @@ use iogauge_model::limit::{Directions, Metric};
 pub(super) struct Exceeding {
     /// By index of the limit; empty for limits that are not percentiles.
     limits: Vec<Vec<Batch>>,
+    /// Ticks of each host, by index of the limit; empty for limits on all hosts together.
+    hosts: Vec<Vec<HostTicks>>,
+    /// Number of ticks so far.
+    ticks: usize,
 }
 
 impl Exceeding {
-    /// Adds a tick. Costs one pass over a histogram for each percentile limit.
+    /// Adds a tick. Costs one pass over a histogram for each percentile limit, and for each limit on each host one for
+    /// each host.
     pub(super) fn append(&mut self, limits: &[Limit], tick: &Directions<'_>) {
         self.limits.resize_with(limits.len(), Vec::new);
         for (limit, batches) in limits.iter().zip(&mut self.limits) {
@@ -25,6 +33,14 @@ impl Exceeding {
                 batches.push(Batch { sum: over as f64, weight: latencies.count() as f64 });
             }
         }
+        self.hosts.resize_with(limits.len(), Vec::new);
+        for (limit, hosts) in limits.iter().zip(&mut self.hosts).filter(|(limit, _)| limit.each) {
+            for (number, latencies) in tick.hosts() {
+                hosts.resize_with(hosts.len().max(number + 1), HostTicks::default);
+                hosts[*number].append(self.ticks, limit, latencies.of(limit.side));
+            }
+        }
+        self.ticks += 1;
     }
 
     /// Removes the first ticks.
@@ -32,6 +48,22 @@ impl Exceeding {
         for batches in &mut self.limits {
             batches.drain(..ticks.min(batches.len()));
         }
+        self.hosts.iter_mut().flatten().for_each(|host| host.without_first(ticks));
+        self.ticks = self.ticks.saturating_sub(ticks);
+    }
+
+    /// Returns the mean latency of a host under a limit on each host, and as [`Self::effective_ios`] for it.
+    pub(super) fn of_host(
+        &self,
+        limit: usize,
+        host: usize,
+        mean_ns: f64,
+    ) -> (Estimate, Option<f64>) {
+        let ticks = self.hosts.get(limit).and_then(|hosts| hosts.get(host));
+        let none = HostTicks::default();
+        let ticks = ticks.unwrap_or(&none);
+        let mean = estimates::mean_of(&ticks.latencies(), mean_ns);
+        (mean, effective(&ticks.over()))
     }
 
     /// Returns I/Os over a limit's bound and all I/Os of its direction, tick by tick; empty if the limit is not a
@@ -43,11 +75,16 @@ impl Exceeding {
     /// Returns the number of independent I/Os that would determine the share over a limit's bound as precisely as the
     /// ticks do; `None` if none or all I/Os were over it, or if there are too few ticks.
     pub(super) fn effective_ios(&self, limit: usize) -> Option<f64> {
-        let share = ratio(self.limits.get(limit)?);
-        let error = standard_error(&share)?;
-        let variance = share.mean * (1.0 - share.mean);
-        (error > 0.0 && variance > 0.0).then(|| variance / (error * error))
+        effective(self.limits.get(limit)?)
     }
+}
+
+/// Returns the number of independent I/Os that would determine the share of I/Os over a bound as precisely.
+fn effective(over: &[Batch]) -> Option<f64> {
+    let share = ratio(over);
+    let error = standard_error(&share)?;
+    let variance = share.mean * (1.0 - share.mean);
+    (error > 0.0 && variance > 0.0).then(|| variance / (error * error))
 }
 
 #[cfg(test)]

@@ -142,11 +142,33 @@ pub(super) fn all(
     exceeding: &Exceeding,
 ) -> Vec<Judged> {
     let judge = |(place, limit): (usize, &Limit)| {
+        let hosts = latencies.hosts().iter().filter(|_| limit.each);
+        let of_host = |(number, own): &(usize, Directions<'_>)| {
+            let of_side = own.of(limit.side);
+            let (mean, effective) = exceeding.of_host(place, *number, of_side.mean_ns());
+            Judged::of(*limit, of_side, &mean, effective)
+        };
+        if let Some(worst) = worst(hosts.map(of_host)) {
+            return worst;
+        }
         let of_side = latencies.of(limit.side);
         let mean = estimates::latency_mean(series, which(limit.side), of_side.mean_ns());
         Judged::of(*limit, of_side, &mean, exceeding.effective_ios(place))
     };
     limits.iter().enumerate().map(judge).collect()
+}
+
+/// Returns the verdict on a limit on each host: it breaks if one host surely breaks it, and holds if it surely holds on
+/// all. It is that of the host with the largest statistic among those with the worst verdict. The intervals are those
+/// of each host alone. Of many equal hosts, the largest statistic is above their common one by chance, so a limit on
+/// each host allows somewhat less load, the more hosts there are and the shorter the window is.
+fn worst(hosts: impl Iterator<Item = Judged>) -> Option<Judged> {
+    let rank = |judged: &Judged| match judged.verdict() {
+        Verdict::Breaks => 2,
+        Verdict::Open => 1,
+        Verdict::Holds => 0,
+    };
+    hosts.max_by(|a, b| rank(a).cmp(&rank(b)).then(a.share().total_cmp(&b.share())))
 }
 
 /// Returns a limit's statistic in a step, from its latencies and the same interval by interval.
@@ -174,7 +196,8 @@ pub(super) fn which(side: Side) -> Which {
 /// take into account how slow I/Os cluster.
 pub(super) fn agreeing(mut summary: LatencySummary, judged: &[Judged]) -> LatencySummary {
     let Some(intervals) = &mut summary.percentiles_ci95 else { return summary };
-    for judged in judged.iter().filter(|judged| judged.limit.side == Side::Any) {
+    let of_all = |judged: &&Judged| judged.limit.side == Side::Any && !judged.limit.each;
+    for judged in judged.iter().filter(of_all) {
         let Metric::Percentile(percent) = judged.limit.metric else { continue };
         let named = [
             (50.0, &mut intervals.p50),
@@ -244,6 +267,18 @@ mod tests {
         // Ten values say nothing about the upper end of p99.
         let few = judged("p99<=10ms", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 9], around(5e6, 2e6));
         assert_eq!(few.verdict(), Verdict::Open);
+    }
+
+    #[test]
+    fn limit_on_each_host_has_the_worst_verdict_of_all_hosts() {
+        let of = |mean: f64, half| judged("each:mean<=10ms", &[9], around(mean, half));
+        let at = |value: f64, half| Judged { value, ..of(value, half) };
+        let (holds, open, breaks) = (at(9e6, 0.1e6), at(9.5e6, 2e6), at(11e6, 0.1e6));
+        let high = at(12e6, 9e6);
+        assert_eq!(worst([holds, open, breaks, high].into_iter()), Some(breaks));
+        assert_eq!(worst([holds, open, high].into_iter()), Some(high));
+        assert_eq!(worst([holds, at(8e6, 0.1e6)].into_iter()), Some(holds));
+        assert_eq!(worst([].into_iter()), None);
     }
 
     #[test]

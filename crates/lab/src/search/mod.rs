@@ -14,6 +14,7 @@ mod conclude;
 mod confirm;
 mod evidence;
 mod exceeding;
+mod host_ticks;
 mod judge;
 mod knee;
 mod narrow;
@@ -35,6 +36,7 @@ use bracket::Bracket;
 use conclude::{Ended, Near, Told};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::Limit;
+use iogauge_model::caveat::Straggler;
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{CurvePoint, Estimate, PerformanceShift, Search, StoppedBy};
 pub(crate) use judge::limit_value;
@@ -102,6 +104,9 @@ pub struct SearchOutcome {
     pub starved: Starved,
     /// The answer's figures including the stretches that were left out; `None` if there were none.
     pub with_starved: Option<WithStarved>,
+    /// The host without which a limit would be kept: at the answer if it breaks one, otherwise at the next larger load
+    /// that does.
+    pub straggler: Option<Straggler>,
     /// Number of windows with more load than the answer that broke a limit and are not in the curve: windows with as
     /// much load kept it afterwards, so that they are taken for noise.
     pub set_aside: usize,
@@ -212,6 +217,8 @@ pub fn find(
     let broken = points.iter().filter(|point| point.queue_depth > place.queue_depth && !point.met);
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(place.met, place.starved, broken);
+    let straggler =
+        conclude::straggler(&place, points.iter().filter(|p| p.queue_depth > place.queue_depth));
     let is_starved = starved.is_most() || starved_decides;
     let is_empty = place.latency.n == 0;
     let stopped_by = conclude::why(end.stopped_by, cut_by, is_empty, is_starved, is_undecided);
@@ -240,6 +247,7 @@ pub fn find(
         spoilt_seconds,
         starved,
         with_starved,
+        straggler,
         set_aside,
         logical,
         interrupted,

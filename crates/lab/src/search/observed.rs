@@ -2,8 +2,8 @@
 
 use super::exceeding::Exceeding;
 use super::starvation::Show;
+use crate::measure::hosts::{self, Times};
 use crate::measure::series::interval;
-use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::limit::Directions;
@@ -11,8 +11,7 @@ use iogauge_model::result::IntervalPoint;
 
 /// Returns the latencies of a window by which limits are judged.
 pub(super) fn directions(window: &Window) -> Directions<'_> {
-    let of = |op| &window.tally(op).service;
-    Directions::new(of(Op::Read), of(Op::Write), of(Op::Sync))
+    hosts::latencies(window, Times::Service)
 }
 
 /// What a window, or a confirmation of several stretches, has shown so far.

@@ -115,6 +115,8 @@ pub fn find_open(
     let broken = points.iter().filter(|p| p.own.rate_iops > answer.own.rate_iops && !p.met);
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(answer.met, answer.starved, broken);
+    let higher = points.iter().filter(|p| p.own.rate_iops > answer.own.rate_iops);
+    let straggler = conclude::straggler(&answer, higher);
     let is_starved = starved.is_most() || starved_decides;
     let stopped_by =
         conclude::why(stopped_by, cut_by, answer.latency.n == 0, is_starved, is_undecided);
@@ -137,6 +139,7 @@ pub fn find_open(
         spoilt_seconds,
         errors,
         starved,
+        straggler,
         set_aside: 0,
         with_starved: answer.with_starved,
         logical,

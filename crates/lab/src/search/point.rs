@@ -7,7 +7,10 @@ use super::prediction::Ticks;
 use super::starvation::WithStarved;
 use super::window_length::is_whole;
 use crate::observe::{Decision, MeasuredPoint, Phase};
-use iogauge_model::result::{CurvePoint, Estimate, LatencyShare, LatencySummary, QueueBound};
+use iogauge_model::caveat::Straggler;
+use iogauge_model::result::{
+    CurvePoint, Estimate, HostResult, LatencyShare, LatencySummary, QueueBound,
+};
 
 /// A measured point: of a closed loop by default, of an open one with [`Rate`].
 #[derive(Debug, Clone)]
@@ -25,6 +28,10 @@ pub(super) struct Point<L = Depth> {
     pub(super) latency_shares: Vec<LatencyShare>,
     /// The limits' statistics, in order.
     pub(super) judged: Vec<Judged>,
+    /// Results of each host, if there are several.
+    pub(super) hosts: Vec<HostResult>,
+    /// The host without which the verdict would be another.
+    pub(super) straggler: Option<Straggler>,
     /// True if every limit is kept and no arrivals are left behind.
     pub(super) met: bool,
     pub(super) cpu_percent: f64,
@@ -108,6 +115,7 @@ impl<L: Loop> Point<L> {
             latency_shares: self.latency_shares.clone(),
             limits: self.judged.iter().map(Judged::limit_value).collect(),
             service_ns: rate.map(|rate| rate.service),
+            hosts: self.hosts.clone(),
             met: self.met,
             cpu_percent: self.cpu_percent,
             steady: self.steady,

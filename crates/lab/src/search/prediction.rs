@@ -4,7 +4,7 @@ use super::capacity::Capacity;
 use super::judge::{Judged, which};
 use crate::stats::{Batch, Difference, NORMAL_95, Wander};
 use iogauge_model::Histogram;
-use iogauge_model::limit::{Directions, Metric};
+use iogauge_model::limit::{Directions, Metric, Side};
 use iogauge_model::result::{self, Estimate, IntervalPoint};
 
 /// Intervals reach no further than this factor from the answer: that means that nothing is known.
@@ -63,7 +63,9 @@ impl Ticks {
         let iops = series.iter().map(ios).sum::<f64>() / total_seconds;
         let rates = series.iter().map(|tick| ios(tick) / (iops * tick.seconds) - 1.0);
         let statistic = match judged.limit.metric {
-            Metric::Mean => of_mean(series, judged),
+            Metric::Mean => {
+                of_mean(series, judged.limit.side, latencies.of(judged.limit.side).mean_ns())
+            }
             Metric::Percentile(_) => of_percentile(over, judged, latencies.of(judged.limit.side)),
             Metric::Max => Vec::new(),
         };
@@ -274,12 +276,12 @@ fn taken_back(values: &[f64], change: f64) -> f64 {
 }
 
 /// Returns each tick's contribution to the mean latency, relative to it, times the number of ticks.
-fn of_mean(series: &[IntervalPoint], judged: &Judged) -> Vec<f64> {
-    let which = which(judged.limit.side);
+fn of_mean(series: &[IntervalPoint], side: Side, mean_ns: f64) -> Vec<f64> {
+    let which = which(side);
     let ios = |tick: &IntervalPoint| which.ios(tick) as f64;
     let per_tick = series.iter().map(ios).sum::<f64>() / series.len() as f64;
     let off = |tick: &IntervalPoint| {
-        which.latency_sum_ns(tick) as f64 / (judged.value * per_tick) - ios(tick) / per_tick
+        which.latency_sum_ns(tick) as f64 / (mean_ns * per_tick) - ios(tick) / per_tick
     };
     finite(series.iter().map(off)).unwrap_or_default()
 }

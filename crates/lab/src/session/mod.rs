@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod files;
 mod fio_pool;
+mod hosts;
 pub mod job_files;
 pub mod logs;
 pub mod prepare;
@@ -36,7 +37,7 @@ use iogauge_io::pool::{Footprint, Room};
 use iogauge_io::targets::{FileOrigin, PartKind};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
-use iogauge_model::caveat::{Fact, FigureFact, NothingWhy, TargetFact};
+use iogauge_model::caveat::{Fact, FigureFact, HostFact, NothingWhy, TargetFact};
 use iogauge_model::load::{Arrivals, EngineKind, Load};
 use iogauge_model::result::{Environment, FindDocument, Head, Physical, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Step};
@@ -218,6 +219,7 @@ pub fn find(
     plan: &SearchPlan,
     watch: &mut Watch<'_>,
 ) -> Result<Searched, LabError> {
+    rig.check_limits(&plan.limits)?;
     if plan.open_loop.is_some() && rig.via().is_some() {
         return Err(WorkerError::from(FioError::OpenLoop).into());
     }
@@ -289,6 +291,8 @@ fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<F
         .iter()
         .find(|p| p.queue_depth == queue_depth && p.rate_iops == rate_iops);
     facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.search.answer.met)));
+    facts.extend(answer.and_then(|point| caveats::several(&point.hosts)));
+    facts.extend(found.straggler.clone().map(|found| HostFact::Straggler(found).into()));
     facts.extend(caveats::nothing_found(found));
     if !found.search.answer.is_empty() {
         facts.extend(caveats::cut_short(&found.search.answer, found.set_aside));
@@ -335,6 +339,7 @@ pub fn step_caveats(
         rig.via().is_some(),
         measured.result.seconds,
     ));
+    facts.extend(caveats::several(&measured.result.hosts));
     let fault = measured.fault.as_ref();
     let (before, path) = (measured.failed_before, part_path(rig, fault));
     facts.extend(caveats::errors(before, fault, &path, true));

@@ -386,18 +386,11 @@ impl Rig {
         Ok(Box::new(ThreadPool::start_verified(jobs, logs, max_depth)?))
     }
 
-    /// Checks that the target keeps written data.
-    ///
-    /// # Errors
-    /// A simulated device that does not, with a hint.
-    pub(crate) fn check_keeps_data(&self) -> Result<(), LabError> {
+    /// Returns the specification of a simulated target.
+    pub(super) fn simulated(&self) -> Option<&SimSpec> {
         match &self.medium {
-            Medium::Simulated(slot) if !slot.spec().keep_data => Err(LabError::Mismatch(format!(
-                "verify: the simulated device {} carries no data; hint: use data=keep in it, or \
-                 a file",
-                self.text
-            ))),
-            _ => Ok(()),
+            Medium::Simulated(slot) => Some(slot.spec()),
+            Medium::Real(_) => None,
         }
     }
 

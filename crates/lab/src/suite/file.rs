@@ -118,6 +118,10 @@ impl Reader<'_> {
     fn limits(&self, step: &FileStep, jobs: &[OwnJob]) -> Result<Vec<Limit>, SuiteError> {
         let mut limits = Vec::new();
         for limit in &step.limits {
+            if limit.each {
+                let reason = SuiteError::on_each_host(limit);
+                return Err(file_error(self.path, step.line, format!("limit: {reason}")));
+            }
             let misses = jobs.iter().map(|own| limit.check(&own.job.load));
             match misses.reduce(|one, other| one.or(other)) {
                 Some(Err(error)) if step.has_own_limits => {
@@ -141,6 +145,9 @@ impl Reader<'_> {
             return Err(wrong(reason.to_owned()));
         }
         for (limit, own) in step.find.iter().zip(jobs.iter().cycle()) {
+            if limit.each {
+                return Err(wrong(SuiteError::on_each_host(limit)));
+            }
             limit.check(&own.job.load).map_err(|error| wrong(error.to_string()))?;
         }
         Ok(Some(SearchPlan { limits: step.find.clone(), budget_ns, ..SearchPlan::default() }))

@@ -1,6 +1,7 @@
 //! The common code of suites: figures of steps, rows, tables, and words of verdicts.
 
 use super::{Site, SuiteError};
+use crate::measure::Measured;
 use crate::measure::estimates::{self, Which};
 use crate::search::limit_value;
 use iogauge_model::limit::Directions;
@@ -182,6 +183,33 @@ pub fn limit_values(step: &StepResult, limits: &[Limit]) -> Vec<LimitValue> {
     judged(step, |latencies| {
         limits.iter().map(|limit| limit_value(limit, latencies, &step.series)).collect()
     })
+}
+
+/// As [`limit_values`], of a step that was measured: a limit on each host has the value of the worst host, without an
+/// interval.
+#[must_use]
+pub fn measured_limit_values(measured: &Measured, limits: &[Limit]) -> Vec<LimitValue> {
+    let latencies = measured.latencies();
+    let value = |limit: &Limit| {
+        let worst = limit.judged(&latencies).max_by(|a, b| {
+            // A host without I/Os in the direction breaks the limit.
+            let statistic = |latencies: &Histogram| match latencies.count() {
+                0 => f64::INFINITY,
+                _ => limit.metric.of(latencies),
+            };
+            statistic(a).total_cmp(&statistic(b))
+        });
+        match worst.filter(|_| limit.each) {
+            None => limit_value(limit, &latencies, &measured.result.series),
+            Some(worst) => LimitValue {
+                limit: *limit,
+                value_ns: (worst.count() > 0).then(|| limit.metric.of(worst)),
+                ci95_ns: None,
+                n: worst.count(),
+            },
+        }
+    };
+    limits.iter().map(value).collect()
 }
 
 /// Calls `judge` with a step's latencies by direction.

@@ -28,7 +28,7 @@ mod verify;
 
 pub use file::{FileLoad, ReadLoad};
 pub(crate) use kit::judged;
-pub use kit::limit_values;
+pub use kit::{limit_values, measured_limit_values};
 pub use options::{DRAWN, SuiteError, SuiteOptions};
 pub use own::{Own, OwnJob, OwnStep, content_word};
 pub use plan::{SuiteStep, Work, planned};

@@ -48,6 +48,14 @@ impl SuiteError {
     pub(crate) fn option(option: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Option { option: option.into(), reason: reason.into() }
     }
+
+    /// Returns why a suite cannot judge a limit on each host.
+    pub(crate) fn on_each_host(limit: &Limit) -> String {
+        let all = Limit { each: false, ..*limit };
+        format!(
+            "limit \"{limit}\" bounds each host, and a suite judges all together; hint: use {all}"
+        )
+    }
 }
 
 /// Largest count in a suite file.
@@ -182,7 +190,10 @@ impl SuiteOptions {
         if limits.is_empty() {
             return Err(wrong(&"there is no limit; hint: use mean<=10ms,p99<=50ms"));
         }
-        Ok(limits)
+        match limits.iter().find(|limit| limit.each) {
+            Some(limit) => Err(wrong(&SuiteError::on_each_host(limit))),
+            None => Ok(limits),
+        }
     }
 
     /// Returns words separated by commas.

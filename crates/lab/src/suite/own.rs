@@ -340,7 +340,7 @@ mod tests {
     use iogauge_model::limit::{Metric, Side};
 
     fn row(key: &str, iops: f64, p99_ns: f64, bound_ns: u64) -> MeasuredRow {
-        let limit = Limit { side: Side::Any, metric: Metric::Max, bound_ns };
+        let limit = Limit { each: false, side: Side::Any, metric: Metric::Max, bound_ns };
         let held = Held { limit, value_ns: p99_ns, holds: p99_ns <= bound_ns as f64 };
         let all = Total {
             iops,

@@ -3,6 +3,7 @@
 
 mod answer;
 mod closed;
+mod hosts;
 mod open;
 mod queue;
 mod starvation;

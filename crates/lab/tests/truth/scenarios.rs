@@ -62,6 +62,14 @@ pub const CLOSED: &[Scenario] = &[
     Scenario::reads("exponential, p95", "channels=8,service=1ms", &["p95<=10ms"], Formula(8e3)),
     Scenario::reads("exponential, p99", "channels=8,service=1ms", &["p99<=20ms"], Formula(8e3)),
     Scenario::reads("exponential, p99.9", "channels=8,service=1ms", &["p99.9<=20ms"], Formula(8e3)),
+    // X(N) does not depend on how many hosts issue the N I/Os.
+    Scenario::reads("64 hosts", "channels=8,service=1ms,hosts=64", &["mean<=20ms"], Formula(8e3)),
+    Scenario::reads(
+        "3 hosts, each",
+        "channels=8,service=1ms,hosts=3,far_host=4ms",
+        &["each:p99<=20ms"],
+        Formula(8e3),
+    ),
     // With these, one more I/O outstanding changes the IOPS by a half or a quarter.
     Scenario::reads("two channels, p99", "channels=2,service=1ms", &["p99<=5ms"], Formula(2e3)),
     Scenario::reads("three channels, p99", "channels=3,service=1ms", &["p99<=5ms"], Formula(3e3)),

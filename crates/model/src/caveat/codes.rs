@@ -115,6 +115,10 @@ caveat_codes! {
         "run it without an interruption if the state of the device matters";
     LatencyOverflow = "latency-overflow", Note, "latencies exceed the histogram",
         "use the maximum and the mean, which are exact";
+    SeveralHosts = "several-hosts", Note, "several hosts did the I/O",
+        "read the table of hosts, or hosts in the JSON, for the figures of each";
+    Straggler = "straggler", Doubt, "one host decides the verdict",
+        "repeat the run without this host, and compare its network and mount options with those of the others";
     Simulated = "simulated", Note, "the target is simulated",
         "iogauge find DIRECTORY measures a real target";
     NoIo = "no-io", Doubt, "no I/O was issued to a device",

@@ -7,6 +7,7 @@ mod codes;
 mod command;
 mod database;
 mod figures;
+mod hosts;
 mod machine;
 mod steadiness;
 mod target;
@@ -16,6 +17,7 @@ pub use codes::CaveatCode;
 pub use command::{Command, StepTime};
 pub use database::DatabaseFact;
 pub use figures::{CutShort, FigureFact, NothingWhy};
+pub use hosts::{HostFact, Straggler};
 pub use machine::{MachineFact, PauseFact, StarvedFact, WithStarved};
 pub use steadiness::{Shift, SteadinessFact};
 pub use target::{BlockFact, CacheFact, PartFact, PartOrigin, Portion, TargetFact};
@@ -69,6 +71,8 @@ facts! {
     Tool(ToolFact) in tools;
     /// Facts about a database.
     Database(DatabaseFact) in database;
+    /// Facts about several hosts.
+    Hosts(HostFact) in hosts;
 }
 
 impl Command {

@@ -1,8 +1,8 @@
 //! The documents that commands print and the history stores.
 
 use super::{
-    BlockTrace, Environment, Estimate, Head, IntervalPoint, LatencyShare, LatencySummary,
-    PerformanceShift, Physical, StepResult, SystemPoint,
+    BlockTrace, Environment, Estimate, Head, HostResult, IntervalPoint, LatencyShare,
+    LatencySummary, PerformanceShift, Physical, StepResult, SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
@@ -234,6 +234,9 @@ pub struct CurvePoint {
     /// Service time, in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_ns: Option<LatencySummary>,
+    /// Results of each host, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostResult>,
     /// True if every limit held.
     pub met: bool,
     /// Processor time of this process, in percent of one processor.

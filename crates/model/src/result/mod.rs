@@ -10,6 +10,7 @@ mod estimate;
 mod fio;
 mod head;
 mod history;
+mod hosts;
 mod profile;
 mod rounds;
 mod shares;
@@ -44,6 +45,7 @@ pub use fio::{
 };
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
 pub use history::{HistoryDocument, HistoryRun, UnfinishedDocument, UnfinishedStep};
+pub use hosts::{HostResult, fairness};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shares::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};

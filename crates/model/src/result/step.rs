@@ -2,8 +2,8 @@
 
 use super::SteadyStateResult;
 use super::{
-    BlockTrace, CpuUse, DatabaseResult, Estimate, FioResult, LatencyBands, LatencySummary,
-    LimitValue, PerformanceShift, Physical, SystemPoint, VerifyResult,
+    BlockTrace, CpuUse, DatabaseResult, Estimate, FioResult, HostResult, LatencyBands,
+    LatencySummary, LimitValue, PerformanceShift, Physical, SystemPoint, VerifyResult,
 };
 use crate::histogram::Histogram;
 use schemars::JsonSchema;
@@ -210,6 +210,9 @@ pub struct StepResult {
     /// Results of each job, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobResult>,
+    /// Results of each host, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostResult>,
     /// Results of each worker.
     pub workers: Vec<WorkerResult>,
     /// I/O of the devices under the target.

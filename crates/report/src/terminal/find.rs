@@ -3,6 +3,7 @@
 use super::Page;
 use super::block_layer;
 use super::grid::{Grid, Kind};
+use super::hosts;
 use super::names::{count, latency, percentile, plural, plus_minus};
 use super::parts;
 use super::sheet::{Paint, Sheet};
@@ -35,6 +36,12 @@ pub fn find(document: &FindDocument, page: Page) -> String {
     if !document.search.curve.is_empty() {
         sheet.gap();
         write_curve(&mut sheet, document);
+    }
+    let answer = &document.search.answer;
+    let is_place =
+        |p: &&CurvePoint| p.queue_depth == answer.queue_depth && p.rate_iops == answer.rate_iops;
+    if let Some(point) = document.search.curve.iter().find(is_place) {
+        hosts::write(&mut sheet, &point.hosts, Terms::of(&document.head));
     }
     let errors: u64 = document.search.curve.iter().map(|point| point.errors).sum();
     if errors > 0 {
@@ -184,7 +191,7 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
 
 /// Returns true if the limit is on this statistic of all I/Os together.
 fn is_of_all(limit: &Limit, metric: Metric) -> bool {
-    limit.side == Side::Any && limit.metric == metric
+    limit.side == Side::Any && limit.metric == metric && !limit.each
 }
 
 /// Returns the limits on statistics that have no column of their own.
@@ -194,16 +201,13 @@ fn judged_apart(limits: &[Limit]) -> Vec<Limit> {
     let columns: Vec<Metric> = columns.collect();
     let is_apart = |limit: &&Limit| !columns.iter().any(|metric| is_of_all(limit, *metric));
     let mut apart: Vec<Limit> = limits.iter().filter(is_apart).copied().collect();
-    apart.dedup_by_key(|limit| (limit.side, limit.metric));
+    apart.dedup_by(|limit, other| limit.bounds_as(other));
     apart
 }
 
 /// Formats the statistic by which a point was judged.
 fn statistic(point: &CurvePoint, limit: &Limit) -> String {
-    let own = point
-        .limits
-        .iter()
-        .find(|value| (value.limit.side, value.limit.metric) == (limit.side, limit.metric));
+    let own = point.limits.iter().find(|value| value.limit.bounds_as(limit));
     let value_ns = own.and_then(|value| value.value_ns);
     value_ns.map(|ns| Latency(ns).to_string()).unwrap_or_default()
 }

@@ -12,6 +12,7 @@ mod find;
 mod fio;
 mod grid;
 mod history;
+mod hosts;
 mod names;
 mod options;
 mod parts;

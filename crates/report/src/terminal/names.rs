@@ -54,9 +54,9 @@ fn load_words(load: &Load) -> String {
 pub(super) fn limits(limits: &[Limit], terms: Terms) -> String {
     let bounds: Vec<_> = limits
         .iter()
-        .map(|Limit { side, metric, bound_ns }| {
-            let of = terms.side(*side);
-            format!("{metric} {of}latency stays ≤ {}", Bound(*bound_ns))
+        .map(|Limit { each, side, metric, bound_ns }| {
+            let (of, whose) = (terms.side(*side), if *each { " of each host" } else { "" });
+            format!("{metric} {of}latency{whose} stays ≤ {}", Bound(*bound_ns))
         })
         .collect();
     if bounds.is_empty() { "latency is unlimited".to_owned() } else { listed(&bounds) }

@@ -5,6 +5,7 @@ use super::block_layer;
 use super::database;
 use super::fio;
 use super::grid::{Grid, Kind};
+use super::hosts;
 use super::names::{count, latency, percentile, plural, plus_minus};
 use super::parts::{self, Logical};
 use super::sheet::{Paint, Sheet};
@@ -86,6 +87,7 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         let own = [("read", &job.read), ("write", &job.write), ("sync", &job.sync)];
         write_directions(sheet, "IOPS", &own);
     }
+    hosts::write(sheet, &step.hosts, Terms::DEVICE);
     for value in &step.limits {
         parts::limit(sheet, Terms::DEVICE, value);
     }

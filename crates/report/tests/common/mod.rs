@@ -171,6 +171,7 @@ pub fn step(label: &str, queue_depth: u32) -> StepResult {
         write: None,
         sync: None,
         jobs: Vec::new(),
+        hosts: Vec::new(),
         workers: Vec::new(),
         physical: Some(physical()),
         cpu: CpuUse {
@@ -221,6 +222,7 @@ pub fn point(queue_depth: u32, iops: f64, met: bool) -> CurvePoint {
         queue_depth,
         rate_iops: None,
         offered_iops: None,
+        hosts: Vec::new(),
         backlog_max: None,
         queue_depth_achieved: f64::from(queue_depth) * 0.997,
         iops: estimate(iops, iops / 260.0),
@@ -286,7 +288,7 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
 }
 
 pub fn p99_limit() -> Limit {
-    Limit { side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 50_000_000 }
+    Limit { each: false, side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 50_000_000 }
 }
 
 pub fn file_part() -> DoctorPart {

@@ -3,6 +3,7 @@
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
 use crate::command::find::check_budget;
 use crate::exit::Usage;
+use iogauge_lab::LabError;
 use iogauge_lab::db::{DbLoad, Mode};
 use iogauge_lab::search::SearchPlan;
 use iogauge_model::Limit;
@@ -57,6 +58,8 @@ pub fn limits(
     load: &DbLoad,
 ) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = guide.map_or(&[], |guide| guide.limits);
+    // One host works with a database.
+    typed.iter().try_for_each(|limit| limit.check_hosts(1)).map_err(LabError::from)?;
     let typed = typed.iter().map(|limit| (*limit, true));
     let guided = guided.iter().map(|limit| (*limit, false));
     let mut limits = Vec::new();

@@ -3,6 +3,8 @@
 use super::Bench;
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
+use crate::measure::hosts;
+use crate::measure::straggler::straggler;
 use crate::observe::{Decision, Phase, Setting, Verdict};
 use crate::search::change::Change;
 use crate::search::evidence::Stray;
@@ -25,6 +27,8 @@ const WARM_UP_NS: u64 = 200_000_000;
 const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
 /// Parts of a confirmation that are kept separately, so that what precedes a performance shift can be left out.
 const CONFIRMATION_PARTS: u64 = 48;
+/// Up to this many hosts, a confirmation has all its parts.
+const HOSTS_IN_PARTS: u64 = 64;
 /// The budget divided by this is the length of a confirmation's first stretch.
 const FIRST_SHARE: u64 = 12;
 /// Shorter waits are not reported.
@@ -94,7 +98,7 @@ impl Bench<'_, '_> {
         let before = self.confirmed.clone().filter(|_| length.resumes);
         let mut alone = before.is_some().then(Sieve::<Observed>::default);
         let mut sieve = before.unwrap_or_else(|| {
-            let part_ns = self.left_ns().max(length.longest_ns) / CONFIRMATION_PARTS;
+            let part_ns = self.left_ns().max(length.longest_ns) / self.confirmation_parts();
             let part_ns = (phase == Phase::Confirming).then_some(part_ns);
             Sieve::of(Observed::since(self.elapsed_ns(), part_ns))
         });
@@ -166,6 +170,14 @@ impl Bench<'_, '_> {
             self.confirmed = change.is_none().then_some(sieve);
         }
         Ok(Some(point))
+    }
+
+    /// Returns the number of parts of a confirmation. A part has histograms of each host, so with many hosts there are
+    /// fewer, longer ones.
+    fn confirmation_parts(&self) -> u64 {
+        let hosts = self.pool.host_names().len().max(1) as u64;
+        (CONFIRMATION_PARTS * HOSTS_IN_PARTS / hosts)
+            .clamp(CONFIRMATION_PARTS / 6, CONFIRMATION_PARTS)
     }
 
     /// Changes the queue depth, unless the window continues at the same one. Returns the queue depth reached and the
@@ -283,7 +295,9 @@ impl Bench<'_, '_> {
     fn point(&self, queue_depth: u32, seen: &Observed, cpu_percent: f64) -> Point {
         let Observed { total, series, .. } = seen;
         let service = total.service();
-        let judged = self.judge(&directions(total), series, &seen.exceeding);
+        let latencies = directions(total);
+        let judged = self.judge(&latencies, series, &seen.exceeding);
+        let names = self.pool.host_names();
         let judged_met = judged.iter().all(Judged::is_met);
         let told_at_last = judged.iter().all(|judged| judged.n > 0);
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
@@ -298,6 +312,8 @@ impl Bench<'_, '_> {
             bytes_per_sec: total.bytes_per_sec(),
             latency: judge::agreeing(estimates::latency_summary(&service, &mean), &judged),
             latency_shares: LatencyShare::all_of(&service),
+            hosts: hosts::results(total, names, &latencies),
+            straggler: straggler(&latencies, &self.plan.limits, names),
             met: judged_met,
             judged,
             cpu_percent,

@@ -121,5 +121,12 @@ pub(super) fn without_rates(closed: SearchOutcome, max_depth: u32) -> SearchOutc
         ..closed.search.answer
     };
     let search = Search { answer, knee: None, curve: Vec::new(), ..closed.search };
-    SearchOutcome { search, drift: None, with_starved: None, set_aside: 0, ..closed }
+    SearchOutcome {
+        search,
+        drift: None,
+        with_starved: None,
+        straggler: None,
+        set_aside: 0,
+        ..closed
+    }
 }

@@ -13,12 +13,14 @@ use super::super::starvation::{Show, Sieve, WithStarved};
 use super::super::window_length::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
+use crate::measure::hosts::{self, Times};
 use crate::measure::series::interval;
+use crate::measure::straggler::straggler;
 use crate::observe::Verdict;
 use crate::observe::{Phase, Setting};
 use crate::stats::NORMAL_95;
 use iogauge_io::engine::Op;
-use iogauge_io::worker::accounting::{Tally, Window};
+use iogauge_io::worker::accounting::Window;
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{Answer, Estimate, IntervalPoint, LatencyShare};
 use iogauge_model::{Histogram, Limit};
@@ -307,7 +309,9 @@ impl Bench<'_, '_> {
 
     fn rate_point(&self, rate_iops: f64, seen: &Observed, cpu_percent: f64) -> RatePoint {
         let (response, service) = (seen.response(), seen.total.service());
-        let judged = self.judge(&directions(&seen.total), &seen.responses, &seen.exceeding);
+        let latencies = directions(&seen.total);
+        let judged = self.judge(&latencies, &seen.responses, &seen.exceeding);
+        let names = self.pool.host_names();
         let falls_short = seen.falls_short();
         let offered = seen.total.offered().unwrap_or_default();
         let summary = |series: &[IntervalPoint], of: &Histogram| {
@@ -330,6 +334,8 @@ impl Bench<'_, '_> {
             bytes_per_sec: seen.total.bytes_per_sec(),
             latency: judge::agreeing(summary(&seen.responses, &response), &judged),
             latency_shares: LatencyShare::all_of(&response),
+            hosts: hosts::results(&seen.total, names, &latencies),
+            straggler: straggler(&latencies, &self.plan.limits, names),
             met: judged.iter().all(Judged::is_met) && !falls_short,
             judged,
             cpu_percent,
@@ -348,12 +354,7 @@ impl Bench<'_, '_> {
 
 /// Returns the response times of a window by which limits are judged.
 fn directions(window: &Window) -> Directions<'_> {
-    // A load that schedules arrivals counts response times in each of its directions.
-    let of = |op| {
-        let tally: &Tally = window.tally(op);
-        tally.response.as_ref().unwrap_or(&tally.service)
-    };
-    Directions::new(of(Op::Read), of(Op::Write), &window.tally(Op::Sync).service)
+    hosts::latencies(window, Times::Response)
 }
 
 /// What a window has shown so far.

@@ -336,6 +336,7 @@ impl Typed {
             Metric::Max
         };
         (self.latency_target_ns > 0).then_some(Limit {
+            each: false,
             side: Side::Any,
             metric,
             bound_ns: self.latency_target_ns,

@@ -43,6 +43,7 @@ impl FioResult {
             write: self.write.as_ref().map(|direction| self.direction(direction)),
             sync: self.sync.as_ref().map(|flushes| self.flushes(flushes, runtime_ns)),
             jobs: Vec::new(),
+            hosts: Vec::new(),
             workers: Vec::new(),
             physical: None,
             cpu: CpuUse {

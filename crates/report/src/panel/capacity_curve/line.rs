@@ -14,19 +14,20 @@ const USUAL: [Metric; 4] =
 /// Inks of statistics that only a limit bounds. They repeat after the last.
 const LIMITED: [Ink; 4] = [Ink::Series(7), Ink::Series(4), Ink::Series(5), Ink::Series(6)];
 
-/// A latency statistic of all I/Os, or of one direction.
+/// A latency statistic of all I/Os, of one direction, or of the worst host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Statistic {
+    each: bool,
     side: Side,
     metric: Metric,
 }
 
 impl Statistic {
-    pub(super) const MEAN: Self = Self { side: Side::Any, metric: Metric::Mean };
+    pub(super) const MEAN: Self = Self { each: false, side: Side::Any, metric: Metric::Mean };
 
     /// Returns the statistic that a limit bounds.
     pub(super) fn of(limit: &Limit) -> Self {
-        Self { side: limit.side, metric: limit.metric }
+        Self { each: limit.each, side: limit.side, metric: limit.metric }
     }
 
     /// Returns its value at a point in nanoseconds; `None` if it was not kept, or without I/Os of its direction.
@@ -41,13 +42,15 @@ impl Statistic {
 
     fn value_ns(self, summary: &LatencySummary, limits: &[LimitValue]) -> Option<f64> {
         let own = || limits.iter().find(|value| Self::of(&value.limit) == self)?.value_ns;
-        let of_all = (self.side == Side::Any).then(|| statistic_ns(summary, self.metric));
+        let of_all =
+            (self.side == Side::Any && !self.each).then(|| statistic_ns(summary, self.metric));
         of_all.flatten().or_else(own).filter(|ns| ns.is_finite())
     }
 
     /// Returns the title of an axis: `p99 write latency`.
     pub(super) fn title(self, terms: Terms) -> String {
-        format!("{} {}latency", self.metric, terms.side(self.side))
+        let whose = if self.each { " of the worst host" } else { "" };
+        format!("{} {}latency{whose}", self.metric, terms.side(self.side))
     }
 }
 
@@ -67,7 +70,7 @@ pub(super) fn lines(capacity: &Capacity<'_>) -> Vec<Line> {
         name: metric.to_string(),
         ink: Ink::Series(number),
         wide: if number == 0 { 2.2 } else { 1.4 },
-        statistic: Statistic { side: Side::Any, metric },
+        statistic: Statistic { each: false, side: Side::Any, metric },
     });
     let mut lines: Vec<Line> = usual.collect();
     for limit in capacity.limits.iter() {
