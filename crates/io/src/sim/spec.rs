@@ -256,10 +256,7 @@ impl SimSpec {
         };
         match key {
             "channels" => {
-                self.channels = u32::try_from(above_zero(count()?)?)
-                    .ok()
-                    .filter(|c| *c <= 65_536)
-                    .ok_or_else(|| fail("must be between 1 and 65536".to_owned()))?;
+                self.channels = whole(above_zero(count()?)?, 65_536).map_err(fail)?;
             }
             // I/Os that take no time would keep virtual time from passing.
             "service" => self.service_ns = above_zero(duration()?)?,
@@ -303,12 +300,7 @@ impl SimSpec {
             },
             "pause" => self.pause = Some(parse_absence(key, value).map_err(fail)?),
             "starve" => self.starve = Some(parse_absence(key, value).map_err(fail)?),
-            "hosts" => {
-                self.hosts = u32::try_from(count()?)
-                    .ok()
-                    .filter(|hosts| (1..=MOST_HOSTS).contains(hosts))
-                    .ok_or_else(|| fail(format!("must be between 1 and {MOST_HOSTS}")))?;
-            }
+            "hosts" => self.hosts = whole(count()?, MOST_HOSTS).map_err(fail)?,
             "far_host" => self.far_host_ns = duration()?,
             "seed" => {
                 self.seed = value.parse().map_err(|_| fail("is not a whole number".to_owned()))?;
@@ -339,6 +331,12 @@ impl SimSpec {
                 .to_owned())
         }
     }
+}
+
+/// Returns a number from 1 to `most`.
+fn whole(count: u64, most: u32) -> Result<u32, String> {
+    let count = u32::try_from(count).ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| format!("must be between 1 and {most}"))
 }
 
 fn parse_wander(value: &str) -> Result<ServiceWander, String> {

@@ -21,6 +21,7 @@ use crate::observe::{self, Phase, Setting, Status};
 use iogauge_io::machine::ProcessCpu;
 use iogauge_io::pool::{LiveFigures, WorkerPool};
 use iogauge_io::worker::accounting::Window;
+use iogauge_model::Limit;
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
 
@@ -29,6 +30,9 @@ const MOST_INTERVALS: usize = 600;
 const TICKS_JOINED: usize = 4;
 /// Minimum length of a window in mean latencies, so that slow devices get longer windows.
 const LATENCIES: f64 = 20.0;
+/// A window needs this many times fewer I/Os of each host than of all together. With hundreds of hosts, it would
+/// otherwise take as long as the whole search.
+const FEWER_ON_A_HOST: u64 = 10;
 /// Number of points that are measured again after a pause of iogauge. In later ones only the time around a pause is
 /// left out.
 const MOST_REPEATS: u32 = 3;
@@ -314,10 +318,16 @@ impl<'a, 'b> Bench<'a, 'b> {
         });
     }
 
-    /// Returns true if a window is long enough to judge its latencies.
+    /// Returns true if a window is long enough to judge its latencies: all I/Os together are enough for each statistic,
+    /// and those of each host are enough for an interval, if a limit bounds each host.
     pub(super) fn spans(&self, seconds: f64, mean_ns: f64, latencies: &Directions<'_>) -> bool {
-        seconds * 1e9 >= mean_ns * LATENCIES
-            && self.plan.limits.iter().all(|limit| limit.has_samples(latencies))
+        let has_samples = |limit: &Limit| {
+            let wanted = limit.metric.samples_wanted();
+            let mut judged = limit.judged(latencies);
+            Limit { each: false, ..*limit }.has_samples(latencies)
+                && (!limit.each || judged.all(|host| host.count() >= wanted / FEWER_ON_A_HOST))
+        };
+        seconds * 1e9 >= mean_ns * LATENCIES && self.plan.limits.iter().all(has_samples)
     }
 
     /// Judges every limit by a window: its latencies, the same tick by tick, and the I/Os over the bounds.
