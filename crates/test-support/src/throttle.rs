@@ -1,4 +1,4 @@
-//! A device of known speed: a loop device on which the kernel limits the I/Os per second of a group of
+//! Devices of known speed: loop devices on which the kernel limits the I/Os per second of a group of
 //! processes (cgroup v1, `blkio.throttle.*_iops_device`).
 
 use crate::cgroup;
@@ -10,7 +10,7 @@ const ROOT: &str = "/sys/fs/cgroup/blkio";
 /// A process is in one group at a time, so tests that throttle take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A group of processes with a limit on one device. When dropped, the processes return to their original
+/// A group of processes with limits on devices. When dropped, the processes return to their original
 /// group.
 pub struct Throttle {
     group: PathBuf,
@@ -23,6 +23,11 @@ impl Throttle {
     /// processes that are started later, also threads that the kernel starts for io_uring. Waits until no
     /// other test throttles.
     pub fn this_process(device: &Path, iops: u32) -> Result<Self, String> {
+        Self::of_each(&[(device, iops)])
+    }
+
+    /// Limits this process as [`Throttle::this_process()`] does, on each device to its own IOPS.
+    pub fn of_each(devices: &[(&Path, u32)]) -> Result<Self, String> {
         let limits = Path::new(ROOT).join("blkio.throttle.read_iops_device");
         if !limits.exists() {
             return Err(format!("no {}: cgroup v1 with blkio is needed", limits.display()));
@@ -37,11 +42,11 @@ impl Throttle {
         let home = Path::new(ROOT).join(own.ok_or("this process is in no blkio group")?);
         let group = cgroup::create(Path::new(ROOT))?;
         let throttle = Self { group, home, _turn: turn };
-        let name = device.file_name().and_then(|n| n.to_str()).ok_or("a device has a name")?;
-        let number = read(&Path::new("/sys/class/block").join(name).join("dev"))?;
-        for direction in ["read", "write"] {
-            let file = throttle.group.join(format!("blkio.throttle.{direction}_iops_device"));
-            write(&file, &format!("{} {iops}", number.trim()))?;
+        for (device, iops) in devices {
+            for direction in ["read", "write"] {
+                let file = throttle.group.join(format!("blkio.throttle.{direction}_iops_device"));
+                write(&file, &format!("{} {iops}", cgroup::number_of(device)))?;
+            }
         }
         write(&throttle.group.join("cgroup.procs"), &std::process::id().to_string())?;
         Ok(throttle)
