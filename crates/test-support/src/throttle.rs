@@ -55,7 +55,12 @@ impl Throttle {
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
+        let processes = self.home.join("cgroup.procs");
+        let _ = write(&processes, &std::process::id().to_string());
+        // Another test may have started a process in the meantime that stays.
+        for id in read(&self.group.join("cgroup.procs")).unwrap_or_default().lines() {
+            let _ = write(&processes, id);
+        }
         cgroup::remove(&self.group);
     }
 }
