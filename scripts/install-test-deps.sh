@@ -15,6 +15,11 @@ fio             fio
 fio-examples    /usr/share/doc/fio/examples
 util-linux      losetup
 mount           mount
+iproute2        ip
+openmpi-bin     mpirun.openmpi
+libopenmpi-dev  /usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h
+mpich           mpirun.mpich
+libmpich-dev    /usr/include/x86_64-linux-gnu/mpich/mpi.h
 fdisk           sfdisk
 e2fsprogs       mkfs.ext4
 xfsprogs        mkfs.xfs

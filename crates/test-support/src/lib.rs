@@ -8,6 +8,7 @@ mod devices;
 pub mod fuzz;
 pub mod mmc;
 mod mounts;
+mod network;
 pub mod postgres;
 mod processes;
 pub mod program;
@@ -16,6 +17,7 @@ mod throttle;
 pub use cgroup::{Group, number_of};
 pub use devices::{Loop, Swap, fill, image};
 pub use mounts::{Immutable, Mount, available, mounted, mounted_ext4};
+pub use network::{Mpi, Network};
 pub use processes::{Holder, run};
 pub use throttle::Throttle;
 
