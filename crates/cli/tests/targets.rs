@@ -181,7 +181,10 @@ fn ended_by_the_reserve(mut command: Command, disk: &Path, file: &Path) -> Value
     assert_ne!(written(), before, "the load never wrote");
     let spare = available(disk) - GIB;
     let other = File::create(disk.join("other")).unwrap();
-    rustix::fs::fallocate(&other, FallocateFlags::empty(), 0, spare + 32 * MIB).unwrap();
+    // btrfs keeps the earlier version of what the load writes until it commits: up to the size of the file becomes free
+    // later.
+    let later = 2 * file.metadata().unwrap().len();
+    rustix::fs::fallocate(&other, FallocateFlags::empty(), 0, spare + later + 32 * MIB).unwrap();
     let done: Done = child.wait_with_output().unwrap().into();
     let document = done.ends(130).json();
     let caveats = document["caveats"].as_array().unwrap();
