@@ -8,7 +8,7 @@ SHELL_DIRS := bash-completion/completions zsh/site-functions fish/vendor_complet
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
+.PHONY: run build mpi test test-hosts attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
 
 help: ## Print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -19,9 +19,16 @@ build: ## Build the release binary
 run: build ## Build, then find the capacity of the storage under this directory
 	$(BIN) find . --rm
 
+mpi: ## Build iogauge-mpi, which measures from several hosts at once, beside iogauge
+	$(CARGO) build --release -p iogauge -p iogauge-hosts --features iogauge-hosts/mpi
+
 test: ## Run every test; first install what the tests need, if possible
 	scripts/install-test-deps.sh
 	scripts/test.sh
+
+test-hosts: ## Run the tests of several hosts with each MPI that is installed
+	scripts/install-test-deps.sh
+	scripts/test-hosts.sh
 
 attack: ## Run the tests that try to make iogauge do harm; print how many were tried and how many held
 	scripts/install-test-deps.sh

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # The crates of this workspace that each crate may depend on.
 declare -A allowed=(
     [model]='' [fio]='model' [io]='fio model' [db]='io model' [lab]='db fio io model'
-    [report]='model' [cli]='fio lab model report' [test-support]='db fio io model'
+    [report]='model' [cli]='fio lab model report' [hosts]='io lab model' [test-support]='db fio io model'
 )
 
 broken=0

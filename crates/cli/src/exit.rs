@@ -26,6 +26,8 @@ pub enum Exit {
     /// The search cannot tell whether any load meets the limit, or the client lacked processor
     /// time.
     Undecided = 7,
+    /// A host was lost; what was measured until then is kept.
+    HostLost = 8,
     /// Interrupted; the result is kept.
     Interrupted = 130,
 }
@@ -61,6 +63,7 @@ pub fn of(error: &anyhow::Error) -> Exit {
         if let Some(error) = cause.downcast_ref::<LabError>() {
             return match error {
                 LabError::InterruptedPreparing => Exit::Interrupted,
+                LabError::HostLost { .. } => Exit::HostLost,
                 LabError::Db(error) => of_database(error),
                 error if error.is_refusal() => Exit::Refused,
                 error if error.is_usage() => Exit::Usage,

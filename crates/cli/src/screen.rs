@@ -96,12 +96,18 @@ impl Observer for Screen {
     }
 }
 
+/// Returns true if a person sees a stream. mpirun may give its processes a terminal of its own, whatever its output goes
+/// to.
+pub fn is_shown(stream: &impl IsTerminal) -> bool {
+    iogauge_lab::session::hosts::led().is_none() && stream.is_terminal()
+}
+
 /// Returns the page layout for people: that of stdout, or of stderr next to JSON.
 pub fn page(stderr: bool) -> Page {
     let (terminal, size) = if stderr {
-        (std::io::stderr().is_terminal(), rustix::termios::tcgetwinsize(std::io::stderr()))
+        (is_shown(&std::io::stderr()), rustix::termios::tcgetwinsize(std::io::stderr()))
     } else {
-        (std::io::stdout().is_terminal(), rustix::termios::tcgetwinsize(std::io::stdout()))
+        (is_shown(&std::io::stdout()), rustix::termios::tcgetwinsize(std::io::stdout()))
     };
     let size = size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0);
     let width = size.or_else(columns).unwrap_or(PLAIN_WIDTH);
@@ -163,7 +169,7 @@ pub fn json(value: &impl serde::Serialize) -> serde_json::Result<String> {
 pub fn data(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     let text =
-        if stdout.is_terminal() { shown_page(text, page(false).color) } else { text.to_owned() };
+        if is_shown(&stdout) { shown_page(text, page(false).color) } else { text.to_owned() };
     let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

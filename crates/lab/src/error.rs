@@ -14,6 +14,7 @@ use iogauge_io::verify::state::StateError;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::limit::LimitError;
 use iogauge_model::load::LoadError;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A fault of a measurement. Each message says in one line what is wrong and where, with a hint.
@@ -59,6 +60,12 @@ pub enum LabError {
     /// Something that is refused so that no data is lost.
     #[error("{0}")]
     Refused(String),
+    /// Another host could not do its part.
+    #[error("host {host}: {message}")]
+    OnHost { host: String, kind: RefusedKind, message: String },
+    /// Another host gives no sign of life, or its storage does not answer.
+    #[error("host {host} was lost: {reason}")]
+    HostLost { host: String, reason: String },
     /// The database failed.
     #[error(transparent)]
     Db(#[from] DbError),
@@ -66,6 +73,28 @@ pub enum LabError {
     InterruptedPreparing,
     #[error("{path}: writing at byte {offset_bytes} failed while preparing: {source}")]
     PrefillFailed { path: String, offset_bytes: u64, source: std::io::Error },
+}
+
+/// Kinds of errors that differ in their exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefusedKind {
+    /// The user asked for something impossible.
+    Usage,
+    /// A guard refused the target.
+    Refusal,
+    Fault,
+}
+
+impl RefusedKind {
+    /// Returns the kind of an error.
+    #[must_use]
+    pub fn of(error: &LabError) -> Self {
+        match error {
+            error if error.is_refusal() => Self::Refusal,
+            error if error.is_usage() => Self::Usage,
+            _ => Self::Fault,
+        }
+    }
 }
 
 /// Why a verify state cannot be used.
@@ -101,7 +130,7 @@ impl LabError {
             || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_refusal())
             || matches!(self, Self::Log(LogError::Output(error)) if error.is_refusal())
             || matches!(self, Self::VerifyState(VerifyStateError::Output(error)) if error.is_refusal())
-            || matches!(self, Self::Refused(_))
+            || matches!(self, Self::Refused(_) | Self::OnHost { kind: RefusedKind::Refusal, .. })
     }
 
     /// Returns true if the user requested something impossible (exit code 2).
@@ -115,6 +144,7 @@ impl LabError {
                 | Self::Limit(_)
                 | Self::Ledger(_)
                 | Self::Mismatch(_)
+                | Self::OnHost { kind: RefusedKind::Usage, .. }
                 | Self::Log(
                     LogError::NoName { .. }
                         | LogError::NoDirectory { .. }

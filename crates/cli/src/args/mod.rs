@@ -5,6 +5,7 @@ mod db;
 mod fio;
 mod guide;
 mod history;
+mod hosts;
 mod load;
 mod number;
 mod profile;
@@ -20,6 +21,7 @@ pub use db::{
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use history::{HistoryAction, HistoryArgs, ShowFormat};
+pub use hosts::HostsArgs;
 pub use load::LoadArgs;
 pub use profile::{ProfileArgs, SamplingArgs};
 pub use report::{ReportArgs, ThemeArg};
@@ -50,6 +52,7 @@ Exit codes:
   5    a latency limit is broken: by a run, or by a search even at queue depth 1 or the lowest rate
   6    crosscheck found that iogauge and fio differ
   7    undecided: the search found no load that meets the limit, but cannot exclude that one exists
+  8    a host was lost (the result until then is kept and printed)
   130  interrupted (the result so far is kept and printed)";
 
 const EXAMPLES: &str = "\
@@ -234,6 +237,9 @@ pub struct FindArgs {
     /// The machine beside it.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// Hosts.
+    #[command(flatten)]
+    pub hosts: HostsArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -309,6 +315,9 @@ pub struct RunArgs {
     /// The machine beside it.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// Hosts.
+    #[command(flatten)]
+    pub hosts: HostsArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,

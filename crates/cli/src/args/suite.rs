@@ -1,6 +1,6 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
-use super::{OutputArgs, SamplingArgs, TargetArgs, TraceArgs, ViaArg};
+use super::{HostsArgs, OutputArgs, SamplingArgs, TargetArgs, TraceArgs, ViaArg};
 use crate::job_source::{self, Here};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -52,6 +52,9 @@ pub struct SuiteCommon {
     /// The machine beside it.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// Hosts.
+    #[command(flatten)]
+    pub hosts: HostsArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -106,6 +109,13 @@ Examples:
   iogauge suite blocksize /data --resume        after an interruption
   iogauge suite ./mine.toml /data               steps of your own
   iogauge suite ./steps.fio                     the jobs of a fio job file as steps";
+
+impl SuiteArgs {
+    /// Returns the hosts that were named; `None` for a list of the suites.
+    pub fn hosts(&self) -> Option<&HostsArgs> {
+        self.run.as_ref().map(|run| &run.common.hosts)
+    }
+}
 
 impl Args for SuiteArgs {
     fn augment_args(command: Command) -> Command {

@@ -274,8 +274,8 @@ fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Inten
         size_bytes: typed.iter().filter_map(|load| load.target_bytes()).max(),
         offset_bytes: typed.iter().map(|load| load.offset_bytes(0, 0)).min().unwrap_or(0),
         direct: typed.iter().all(|load| load.plain.direct),
-        create: true,
         issues_io: typed.iter().any(|load| load.plain.engine != EngineKind::Null),
+        ..Default::default()
     }
 }
 

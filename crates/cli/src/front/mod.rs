@@ -43,7 +43,7 @@ const LEAST_ADDRESS_BYTES: u64 = 32 << 20;
 ///
 /// # Errors
 /// No process or thread can be created, or signals cannot be watched.
-pub fn start(work: fn(&Reporter) -> Exit) -> anyhow::Result<ExitCode> {
+pub fn start(work: impl FnOnce(&Reporter) -> Exit + Send + 'static) -> anyhow::Result<ExitCode> {
     let (reports, reporter) = report::channel().context("cannot make a pipe")?;
     // Before the fork, so that an error is reported once.
     let wake = Wake::new().context("cannot watch signals")?;
@@ -64,7 +64,7 @@ pub fn start(work: fn(&Reporter) -> Exit) -> anyhow::Result<ExitCode> {
 fn in_child(
     front: Pid,
     reporter: Reporter,
-    work: fn(&Reporter) -> Exit,
+    work: impl FnOnce(&Reporter) -> Exit + Send + 'static,
 ) -> anyhow::Result<ExitCode> {
     system::set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot tie the process that measures to its parent")?;

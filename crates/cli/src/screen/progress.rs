@@ -9,7 +9,7 @@ use iogauge_model::limit::Bound;
 use iogauge_model::result::SystemPoint;
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
 use iogauge_report::terminal::duration;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Time between two lines without a terminal.
@@ -32,7 +32,7 @@ pub struct Progress {
 impl Progress {
     /// Makes a status line on stderr.
     pub fn new(quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+        let bar = (!quiet && screen::is_shown(&std::io::stderr())).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             // The template is a valid constant; otherwise the bar keeps its default style.
             if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {

@@ -81,7 +81,7 @@ const SOURCES: [&str; 4] = [
 ];
 
 /// Codes that a test in another file provokes, with its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 14] = [
     (
         CaveatCode::WorkerHeld,
         include_str!("../front.rs"),
@@ -116,6 +116,16 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
         CaveatCode::ClientStarved,
         include_str!("../../../lab/tests/search/starvation.rs"),
         "starved_client_windows_are_excluded_with_a_caveat",
+    ),
+    (
+        CaveatCode::HostLost,
+        include_str!("../../../hosts/tests/mpi.rs"),
+        "frozen_host_ends_the_run_and_keeps_the_result",
+    ),
+    (
+        CaveatCode::HostsDiffer,
+        include_str!("../../../hosts/tests/mpi.rs"),
+        "hosts_with_other_processors_are_named",
     ),
     // Steal time cannot be provoked from inside a machine. The test reads it from a simulated /proc.
     (CaveatCode::StealTime, include_str!("../../../lab/tests/caveats.rs"), "steal_time"),

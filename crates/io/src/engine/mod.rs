@@ -105,7 +105,7 @@ pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
 }
 
 /// Kind of I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Op {
     /// Reads data from the target.
     Read = 0,

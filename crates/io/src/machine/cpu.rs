@@ -1,9 +1,10 @@
 //! Processor time of this process (getrusage(2)) and of the machine (proc_stat(5)).
 
 use iogauge_model::result::{CpuKinds, CpuUse};
+use serde::{Deserialize, Serialize};
 
 /// Processor time that this process has used: all threads, including kernel workers of its io_uring instances.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessCpu {
     /// In user mode, in nanoseconds.
     pub user_ns: u64,

@@ -9,10 +9,11 @@ use super::cgroup::throttle_files;
 use super::cpu::{MachineCpu, ProcessCpu};
 use super::run_queue::RunQueue;
 use crate::kernel::{Roots, text};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Time lost so far, by cause, in nanoseconds. Two readings give a share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starvation {
     /// Mean time per worker: ready to run, but without a processor.
     pub wait_ns: u64,

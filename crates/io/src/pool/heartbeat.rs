@@ -7,6 +7,7 @@
 use crate::clock::Clock;
 use crate::machine::wait_ns;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const SHORTEST_PAUSE_NS: u64 = 250_000_000;
 const STACK_BYTES: usize = 64 << 10;
 
 /// Pauses of the process that issues I/O.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     /// Number of pauses.
     pub times: u64,

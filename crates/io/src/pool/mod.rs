@@ -28,6 +28,7 @@ use crate::worker::schedule::Schedule;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Passes, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
 use iogauge_model::result::StepResult;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,7 +43,7 @@ pub struct PoolJob {
 }
 
 /// Figures of a running worker pool, for a status line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveFigures {
     /// Reads and writes completed since the start.
     pub ios: u64,

@@ -33,10 +33,17 @@ pub fn numbered_test_file(number: u32) -> String {
     format!("iogauge-{number}.dat")
 }
 
-/// Returns true for the names returned by [`numbered_test_file`].
+/// Returns the name of the test file of one of several hosts that use a directory at once. Numbers start at 1.
+#[must_use]
+pub fn test_file_of_host(number: u32) -> String {
+    format!("iogauge-host-{number}.dat")
+}
+
+/// Returns true for the names returned by [`numbered_test_file`] and [`test_file_of_host`].
 pub(super) fn is_numbered_test_file(name: &str) -> bool {
-    let number = name.strip_prefix("iogauge-").and_then(|rest| rest.strip_suffix(".dat"));
-    number.and_then(|n| n.parse().ok()).is_some_and(|n| numbered_test_file(n) == name)
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit()).strip_suffix(".dat");
+    let number = digits.and_then(|digits| digits.parse().ok());
+    number.is_some_and(|n| name == numbered_test_file(n) || name == test_file_of_host(n))
 }
 
 pub(super) const ATTRIBUTE: &str = "user.iogauge";

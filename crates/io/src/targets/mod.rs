@@ -39,6 +39,7 @@ pub use file_system::{file_system_facts, mounted_on};
 pub use header::Header;
 pub use marker::{
     BASE_BYTES, Marker, Ownership, TEST_FILE_NAME, numbered_test_file, ownership, side_file,
+    test_file_of_host,
 };
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise, forget};
 pub use prefill::{Prefill, PrefillNeed};

@@ -5,7 +5,7 @@ use super::descriptor::{Identity, reopen, reopen_error, reopen_quietly};
 use super::error::TargetError;
 use super::file_system::is_memory;
 use super::header::Header;
-use super::marker::{Marker, lock};
+use super::marker::{Marker, lock, test_file_of_host};
 use super::place::FilePlace;
 use crate::confine::Domain;
 use crate::guard::GuardError;
@@ -77,6 +77,8 @@ pub struct Part {
     pub(super) load_writes: bool,
     /// False if the engine issues no I/O. Nothing is then written, not even by the prefill.
     pub(super) issues_io: bool,
+    /// Number of this host, from 1, if several hosts use the target at once.
+    pub(super) host: Option<u32>,
     /// First usable byte that a workload uses.
     pub(super) offset_bytes: u64,
     pub(super) permission: Permission,
@@ -288,6 +290,13 @@ impl Part {
         }
     }
 
+    /// Returns true if this is the file of one of several hosts in a directory, which no other host of the run uses.
+    #[must_use]
+    pub fn is_of_one_host(&self) -> bool {
+        let own = self.host.map(test_file_of_host);
+        own.is_some_and(|own| self.path.file_name().is_some_and(|name| name == own.as_str()))
+    }
+
     /// Locks a file against other runs if iogauge made it or will write it. Does nothing if it is already locked.
     pub(super) fn take_lock(&mut self) -> Result<(), TargetError> {
         let wanted = match self.kind {
@@ -299,7 +308,9 @@ impl Part {
             PartKind::File(FileOrigin::Ours(_)) => true,
             PartKind::File(FileOrigin::Foreign) => self.may_write(),
         };
-        if wanted && self.lock.is_none() {
+        // The leading host has locked the file for all.
+        let is_led = self.host.is_some_and(|host| host > 1) && !self.is_of_one_host();
+        if wanted && !is_led && self.lock.is_none() {
             let judged = self.judged_file()?;
             self.lock = Some(Arc::new(lock(judged, &self.path, self.may_write())?));
         }

@@ -7,7 +7,7 @@ use super::descriptor::{
 use super::error::TargetError;
 use super::file_system::{FileSystem, FreeSpace};
 use super::header::Header;
-use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge};
+use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge, test_file_of_host};
 use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission};
 use super::place::FilePlace;
 use super::reserve::{SIZE_STEP_BYTES, check_common_reserve, check_reserve, written_range};
@@ -15,6 +15,7 @@ use crate::guard::{self, GuardError};
 use crate::kernel::{Roots, is_among_devices};
 use rustix::fs::{CWD, FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 
 /// What a run intends to do with its target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// True if the workload writes.
     pub writes: bool,
@@ -43,6 +44,9 @@ pub struct Intent {
     pub create: bool,
     /// False if the engine issues no I/O. Files are then neither created nor written and need no space.
     pub issues_io: bool,
+    /// Number of this host, from 1, if several hosts use the target at once. In a directory, each has a file of its
+    /// own.
+    pub host: Option<u32>,
 }
 
 impl Default for Intent {
@@ -57,6 +61,7 @@ impl Default for Intent {
             direct: true,
             create: true,
             issues_io: true,
+            host: None,
         }
     }
 }
@@ -120,7 +125,8 @@ fn resolve_path(path: &Path, intent: &Intent, roots: &Roots) -> Result<Part, Tar
                 // Opening it again triggers automounts.
                 let directory = look_at_directory(path)
                     .map_err(|source| TargetError::io(path, "open it", source))?;
-                resolve_file(FilePlace::within(directory, TEST_FILE_NAME, path)?, intent, roots)
+                let name = intent.host.map_or_else(|| TEST_FILE_NAME.to_owned(), test_file_of_host);
+                resolve_file(FilePlace::within(directory, &name, path)?, intent, roots)
             }
             FileType::BlockDevice => resolve_device(path, &found, intent, roots),
             FileType::RegularFile => resolve_file(FilePlace::of(path)?, intent, roots),
@@ -166,6 +172,7 @@ fn resolve_device(
         place: None,
         load_writes: intent.writes,
         issues_io: intent.issues_io,
+        host: intent.host,
         offset_bytes: intent.offset_bytes,
         permission: Permission::Read,
         lock: None,
@@ -240,6 +247,7 @@ fn file_part(place: FilePlace, volume: Option<FileSystem>, intent: &Intent, root
         judged: None,
         load_writes: intent.writes,
         issues_io: intent.issues_io,
+        host: intent.host,
         offset_bytes: intent.offset_bytes,
         permission: Permission::Read,
         lock: None,

@@ -4,6 +4,7 @@
 use crate::engine::Op;
 use iogauge_model::Histogram;
 use iogauge_model::histogram::{BUCKETS, bucket_of};
+use serde::{Deserialize, Serialize};
 use std::cell::UnsafeCell;
 
 /// Number of directions: read, write, sync.
@@ -197,7 +198,7 @@ impl Banks {
 }
 
 /// What one direction did in a window.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tally {
     /// Bytes moved by successful I/Os.
     pub bytes: u64,
@@ -238,7 +239,7 @@ impl Tally {
 }
 
 /// What one worker did in a window, without its histograms.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct WorkerWindow {
     /// Job of the worker.
     pub job: u32,
@@ -267,7 +268,7 @@ impl WorkerWindow {
 }
 
 /// What was scheduled for a job in a window, whether issued or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offered {
     /// I/Os that became due.
     pub ios: u64,
@@ -278,6 +279,13 @@ pub struct Offered {
 }
 
 impl Offered {
+    /// Adds what was scheduled for others at the same time.
+    fn join(&mut self, beside: Self) {
+        self.ios += beside.ios;
+        self.backlog += beside.backlog;
+        self.backlog_max += beside.backlog_max;
+    }
+
     /// Adds what was scheduled in the next window.
     fn append(&mut self, next: Self) {
         self.ios += next.ios;
@@ -287,7 +295,7 @@ impl Offered {
 }
 
 /// What one of several hosts did in a window.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HostWindow {
     /// Read, write and sync, over all workers of the host.
     pub directions: [Tally; DIRECTIONS],
@@ -298,6 +306,16 @@ pub struct HostWindow {
 }
 
 impl HostWindow {
+    /// Makes the window of a host of what its workers did together, and of their own windows.
+    #[must_use]
+    pub fn of(directions: [Tally; DIRECTIONS], workers: &[WorkerWindow]) -> Self {
+        Self {
+            directions,
+            elapsed_ns: workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0),
+            queue_depth_integral: workers.iter().map(|worker| worker.queue_depth_integral).sum(),
+        }
+    }
+
     /// Returns the number of successful reads and writes.
     #[must_use]
     pub fn ios(&self) -> u64 {
@@ -328,7 +346,7 @@ impl HostWindow {
 }
 
 /// What a worker pool did in one window.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Window {
     /// Read, write and sync, over all workers.
     pub directions: [Tally; DIRECTIONS],
@@ -395,11 +413,7 @@ impl Window {
         }
         merge(&mut self.directions, &own.directions);
         self.ended_ns = self.ended_ns.max(own.ended_ns);
-        self.hosts.push(HostWindow {
-            directions: own.directions,
-            elapsed_ns: workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0),
-            queue_depth_integral: workers.iter().map(|worker| worker.queue_depth_integral).sum(),
-        });
+        self.hosts.push(HostWindow::of(own.directions, workers));
     }
 
     /// Returns what one job did, as a window.
@@ -506,10 +520,9 @@ impl Window {
     /// Returns what was scheduled over all jobs; `None` in a closed loop.
     #[must_use]
     pub fn offered(&self) -> Option<Offered> {
-        self.offered.iter().flatten().copied().reduce(|a, b| Offered {
-            ios: a.ios + b.ios,
-            backlog: a.backlog + b.backlog,
-            backlog_max: a.backlog_max + b.backlog_max,
+        self.offered.iter().flatten().copied().reduce(|mut a, b| {
+            a.join(b);
+            a
         })
     }
 
@@ -532,6 +545,24 @@ impl Window {
         let mut merged = self.tally(Op::Read).service.clone();
         merged.merge(&self.tally(Op::Write).service);
         merged
+    }
+
+    /// Adds what other workers did in the same time.
+    pub fn join(&mut self, beside: Self) {
+        merge(&mut self.directions, &beside.directions);
+        self.keep_jobs_apart(beside.jobs.len());
+        for (mine, theirs) in self.jobs.iter_mut().zip(&beside.jobs) {
+            merge(mine, theirs);
+        }
+        self.offered.resize(self.offered.len().max(beside.offered.len()), None);
+        for (mine, theirs) in self.offered.iter_mut().zip(&beside.offered) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().join(*theirs);
+            }
+        }
+        self.workers.extend(beside.workers);
+        self.hosts.extend(beside.hosts);
+        self.ended_ns = self.ended_ns.max(beside.ended_ns);
     }
 
     /// Adds the next window.

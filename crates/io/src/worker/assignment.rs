@@ -98,4 +98,7 @@ pub enum WorkerError {
     /// fio, which should do the I/O, failed.
     #[error(transparent)]
     Fio(#[from] FioError),
+    /// Another host, which should do a part of the I/O, failed.
+    #[error("host {host}: {message}")]
+    OnHost { host: String, message: String },
 }

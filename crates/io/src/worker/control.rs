@@ -3,11 +3,12 @@
 
 use super::accounting::{Bank, Banks, DIRECTIONS};
 use crate::engine::Op;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The first failed I/O of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoFault {
     pub op: Op,
     pub part: u32,

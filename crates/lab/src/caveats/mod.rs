@@ -6,7 +6,7 @@ pub(crate) mod surroundings;
 
 use crate::measure::steadiness::{Unsteady, unsteadiness};
 use crate::search::{CLIENT_BOUND_PERCENT, SearchOutcome};
-pub use hosts::{several, straggler_of};
+pub use hosts::{differences, several, straggler_of};
 use iogauge_io::engine;
 use iogauge_io::logs::LogWaits;
 use iogauge_io::worker::control::IoFault;

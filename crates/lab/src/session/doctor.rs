@@ -2,7 +2,8 @@
 
 use crate::caveats;
 use crate::error::LabError;
-use crate::session::rig::{default_engine, facts_before, there_or_sized};
+use crate::session::open::there_or_sized;
+use crate::session::rig::{default_engine, facts_before};
 use iogauge_io::engine;
 use iogauge_io::machine::{self, DeviceTree, GroupLimits};
 use iogauge_io::sim::SimSpec;

@@ -1,38 +1,191 @@
-//! The hosts that do the I/O, and what depends on their number.
+//! Several hosts at once: what a session asks of the other hosts.
+//!
+//! The process that runs the command leads. It does everything that it does alone, and the other hosts do with the same
+//! target what [`Hosts`] asks of them.
 
-use super::Rig;
 use crate::error::LabError;
-use iogauge_model::Limit;
+use crate::observe::Interrupt;
+use crate::session::Region;
+use iogauge_io::pool::WorkerPool;
+use iogauge_io::targets::Intent;
+use iogauge_model::load::{Arrivals, Load};
+use iogauge_model::result::Environment;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
-impl Rig {
-    /// Returns the number of hosts that do the I/O, at least 1.
+/// The target that a host opens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// TARGET as typed.
+    pub text: String,
+    pub wanted: Wanted,
+}
+
+/// What is wanted of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wanted {
+    /// All that the text names.
+    All(Intent),
+    /// These files and devices.
+    Each(Vec<(PathBuf, Intent)>),
+}
+
+impl Opening {
+    /// Returns the same target for one of several hosts. Numbers start at 1.
     #[must_use]
-    pub fn hosts(&self) -> usize {
-        self.simulated().map_or(1, |spec| spec.hosts as usize)
+    pub fn for_host(&self, number: u32) -> Self {
+        let mut opening = self.clone();
+        match &mut opening.wanted {
+            Wanted::All(intent) => intent.host = Some(number),
+            Wanted::Each(wanted) => {
+                wanted.iter_mut().for_each(|(_, intent)| intent.host = Some(number));
+            }
+        }
+        opening
+    }
+}
+
+/// The workers that a host starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Starting {
+    pub jobs: Vec<(Load, Region)>,
+    /// Queue depth up to which it may rise later.
+    pub max_depth: u32,
+}
+
+impl Starting {
+    /// Returns the part of one of `hosts` hosts, by index from 0: an equal part of the queue depth and of the arrival
+    /// rate of each job, at least one I/O, and other random numbers.
+    #[must_use]
+    pub fn share(&self, index: u32, hosts: u32) -> Self {
+        let jobs = self
+            .jobs
+            .iter()
+            .map(|(load, region)| (share_of_load(load, index, hosts), region.clone()));
+        Self { jobs: jobs.collect(), max_depth: self.max_depth.div_ceil(hosts).max(1) }
     }
 
-    /// Checks that there are the hosts that limits bound.
+    /// Returns the queue depth over all jobs.
+    #[must_use]
+    pub fn queue_depth(&self) -> u32 {
+        self.jobs.iter().map(|(load, _)| load.queue_depth()).sum()
+    }
+}
+
+/// Returns one part of a whole number that is divided evenly. The first parts get the remainder.
+#[must_use]
+pub fn share(total: u32, parts: u32, index: u32) -> u32 {
+    total / parts + u32::from(index < total % parts)
+}
+
+fn share_of_load(load: &Load, index: u32, hosts: u32) -> Load {
+    let numjobs = share(load.numjobs, hosts, index).max(1);
+    let queue_depth = share(load.queue_depth(), hosts, index);
+    Load {
+        numjobs,
+        iodepth: queue_depth.div_ceil(numjobs).max(1),
+        arrivals: load.arrivals.map(|arrivals| Arrivals {
+            rate_iops: arrivals.rate_iops / f64::from(hosts),
+            ..arrivals
+        }),
+        // Two hosts with one seed would access the same blocks at the same time.
+        seed: load.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        ..load.clone()
+    }
+}
+
+/// Workers that were started, or why they could not be.
+pub type Started = Result<Box<dyn WorkerPool>, LabError>;
+
+/// The other hosts of a run, and how to reach them.
+pub trait Hosts: Debug + Send + Sync {
+    /// Returns the number of hosts, with this one.
+    fn number(&self) -> usize;
+
+    /// Returns the environment of each other host, once the target was opened there.
+    fn environments(&self) -> Vec<Environment>;
+
+    /// Opens the target on the other hosts.
     ///
     /// # Errors
-    /// A limit on each of several hosts, and there is only one.
-    pub fn check_limits(&self, limits: &[Limit]) -> Result<(), LabError> {
-        limits.iter().try_for_each(|limit| Ok(limit.check_hosts(self.hosts())?))
+    /// If one of them refuses, is lost, or has another version.
+    fn open(&self, opening: &Opening) -> Result<(), LabError>;
+
+    /// Lets the other hosts write the blocks of the target that are not written yet.
+    fn begin_preparing(&self);
+
+    /// Waits until they have.
+    ///
+    /// # Errors
+    /// If a host failed or is lost, or the user interrupts.
+    fn wait_prepared(&self, interrupt: &Interrupt) -> Result<(), LabError>;
+
+    /// Starts workers on all hosts at the same time. `start_own` starts those of this host.
+    ///
+    /// # Errors
+    /// If workers cannot be started on a host.
+    fn start(&self, starting: &Starting, start_own: &dyn Fn(&Starting) -> Started) -> Started;
+
+    /// Returns which host was lost during the run, and why.
+    fn lost(&self) -> Option<String>;
+
+    /// Ends the other hosts' part of the run.
+    fn end(&self);
+}
+
+static JOINED: OnceLock<Box<dyn Hosts>> = OnceLock::new();
+
+/// Lets this process lead other hosts from now on. A process does so once.
+pub fn lead(hosts: Box<dyn Hosts>) {
+    // Only the first call counts.
+    let _ = JOINED.set(hosts);
+}
+
+/// Returns the hosts that this process leads; `None` if it measures alone.
+#[must_use]
+pub fn led() -> Option<&'static dyn Hosts> {
+    JOINED.get().map(Box::as_ref)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_sum_up_to_the_whole(total in 0u32..100_000, hosts in 1u32..1000) {
+            let shares: Vec<u32> = (0..hosts).map(|index| share(total, hosts, index)).collect();
+            prop_assert_eq!(shares.iter().sum::<u32>(), total);
+            prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+        }
+
+        #[test]
+        fn each_host_has_room_for_its_share(iodepth in 1u32..300, numjobs in 1u32..40, hosts in 1u32..20) {
+            let load = Load { iodepth, numjobs, ..Load::default() };
+            let starting = Starting { jobs: vec![(load, Region::All)], max_depth: iodepth * numjobs };
+            for index in 0..hosts {
+                let part = starting.share(index, hosts);
+                let wanted = share(iodepth * numjobs, hosts, index);
+                prop_assert!(part.queue_depth() >= wanted.max(1));
+                prop_assert!(part.queue_depth() < wanted.max(1) + part.jobs[0].0.numjobs);
+            }
+        }
     }
 
-    /// Checks that the target keeps written data, of one host.
-    ///
-    /// # Errors
-    /// A simulated device that does not, with a hint.
-    pub(crate) fn check_keeps_data(&self) -> Result<(), LabError> {
-        let fault = match self.simulated() {
-            Some(spec) if !spec.keep_data => {
-                "carries no data; hint: use data=keep in it, or a file"
-            }
-            Some(spec) if spec.hosts > 1 => {
-                "has several hosts, which overwrite each other's data; hint: leave out hosts="
-            }
-            _ => return Ok(()),
-        };
-        Err(LabError::Mismatch(format!("verify: the simulated device {} {fault}", self.text())))
+    #[test]
+    fn hosts_have_equal_rates_and_other_seeds() {
+        let mut load = Load { seed: 7, ..Load::default() };
+        load.arrivals =
+            Some(Arrivals { rate_iops: 900.0, process: Default::default(), only: None });
+        let starting = Starting { jobs: vec![(load, Region::All)], max_depth: 64 };
+        let parts: Vec<Starting> = (0..3).map(|index| starting.share(index, 3)).collect();
+        for part in &parts {
+            assert_eq!(part.jobs[0].0.arrivals.unwrap().rate_iops, 300.0);
+        }
+        assert_eq!(parts[0].jobs[0].0.seed, 7);
+        assert_ne!(parts[1].jobs[0].0.seed, parts[2].jobs[0].0.seed);
     }
 }

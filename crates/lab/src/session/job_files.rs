@@ -25,7 +25,7 @@ pub fn wanted<'a>(
                 offset_bytes: job.least_offset_bytes(),
                 direct: job.direct(),
                 create: job.may_create,
-                issues_io: true,
+                ..Intent::default()
             };
             let Some(number) = numbers.get(path.as_path()) else {
                 numbers.insert(path, wanted.len());

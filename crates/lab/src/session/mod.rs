@@ -3,9 +3,12 @@
 pub mod doctor;
 pub mod files;
 mod fio_pool;
-mod hosts;
+mod host_number;
+pub mod hosts;
 pub mod job_files;
 pub mod logs;
+pub mod member;
+mod open;
 pub mod prepare;
 pub mod profile;
 mod region;
@@ -119,6 +122,11 @@ pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>,
         }
         facts.extend(rig.facts_on(load, region)?);
         seen.push(unseeded);
+    }
+    if let Some(hosts) = hosts::led() {
+        let others = hosts.environments();
+        let all: Vec<Environment> = std::iter::once(environment(rig)).chain(others).collect();
+        facts.extend(caveats::differences(&all));
     }
     Ok(caveats::distinct(rig.caveats(facts)))
 }
@@ -245,6 +253,7 @@ pub fn find(
     pool.stop()?;
     let mut facts: Vec<Fact> = caveats::fallbacks(pool.fallbacks()).collect();
     facts.extend(caveats::left_behind(pool.left_behind()));
+    facts.extend(losses(rig, &pool.losses()));
     let workers = pool.workers();
     let (cpu, polled_ns) = (pool.cpu(), pool.live().polled_ns);
     let fault = pool.fault().map(|(_, fault)| fault);
@@ -344,7 +353,7 @@ pub fn step_caveats(
     let (before, path) = (measured.failed_before, part_path(rig, fault));
     facts.extend(caveats::errors(before, fault, &path, true));
     facts.extend(caveats::errors(measured.result.errors(), fault, &path, false));
-    facts.extend(measured.losses.iter().map(|why| via::lost(why)));
+    facts.extend(losses(rig, &measured.losses));
     if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
         facts.extend(via::differences(step, regions, target));
     }
@@ -354,6 +363,14 @@ pub fn step_caveats(
     }
     caveats::without_nothing(&mut caveats, measured.interrupted);
     caveats
+}
+
+/// Returns the facts that fio, or other hosts, were lost.
+fn losses(rig: &Rig, losses: &[String]) -> Vec<Fact> {
+    let via_fio = rig.via().is_some();
+    let fact =
+        |why: &String| if via_fio { via::lost(why) } else { HostFact::Lost(why.clone()).into() };
+    losses.iter().map(fact).collect()
 }
 
 /// Returns why nothing completed in a step, if more is known than its figures show.

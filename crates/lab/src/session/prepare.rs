@@ -4,6 +4,7 @@
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
+use crate::session::hosts;
 use crate::session::rig::Rig;
 use iogauge_io::engine::{self, Op};
 use iogauge_io::offsets::Extent;
@@ -52,6 +53,25 @@ impl Prepared {
 /// The guards allow no writing, the disk has no room, or a write fails. If the disk fills up, the
 /// written room is released.
 pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
+    let Some(hosts) = hosts::led() else { return prepare_here(rig, watch) };
+    // Of a shared file, the other hosts find written what this one has written.
+    let has_own_file = rig.parts().iter().all(Part::is_of_one_host);
+    if has_own_file {
+        hosts.begin_preparing();
+    }
+    let prepared = prepare_here(rig, watch)?;
+    if !has_own_file {
+        hosts.begin_preparing();
+    }
+    hosts.wait_prepared(watch.interrupt)?;
+    Ok(prepared)
+}
+
+/// As [`prepare`], on this host only.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_here(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
     let keeps_fresh = rig.keeps_devices_fresh();
     let wants_fill = |part: &Part| !(keeps_fresh && part.kind == PartKind::BlockDevice);
     prepare_parts(rig, &wants_fill, watch)

@@ -3,9 +3,10 @@
 use iogauge_io::targets::{Part, Target};
 use iogauge_model::Step;
 use iogauge_model::load::Load;
+use serde::{Deserialize, Serialize};
 
 /// Where on a target a job does its I/O.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Region {
     /// The whole target.
     All,

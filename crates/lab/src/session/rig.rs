@@ -3,6 +3,7 @@
 use crate::caveats::surroundings;
 use crate::error::LabError;
 use crate::session::fio_pool;
+use crate::session::hosts::{self, Starting};
 use crate::session::profile::CADENCE;
 use crate::session::region::Region;
 use iogauge_io::engine::{self, Files};
@@ -13,16 +14,14 @@ use iogauge_io::pool::fio::{FioBinary, FioPool, FioWork, ForeignJob, Span};
 use iogauge_io::pool::{PoolJob, ThreadPool, VirtualPool, WorkerPool};
 use iogauge_io::sim::{DeviceSlot, SimSpec};
 use iogauge_io::targets::{
-    Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
-    device_facts_of,
+    Intent, OpenMode, Part, Roots, Target, TargetError, advise, device_facts, device_facts_of,
 };
 use iogauge_io::verify::JobVerify;
 use iogauge_model::caveat::{BlockFact, Command, Fact, MachineFact, TargetFact};
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::result::{RealTarget, SimulatedTarget, TargetFacts};
 use iogauge_model::{Caveat, Limit, Step};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ const SERVICE_OF_DISKS_NS: u64 = 2_000_000;
 
 /// What workloads run on.
 #[derive(Debug)]
-enum Medium {
+pub(super) enum Medium {
     Real(Target),
     /// A device in virtual time. Each pool continues with the state that the last one left.
     Simulated(DeviceSlot),
@@ -59,72 +58,8 @@ pub struct Rig {
     command: Command,
 }
 
-/// Checks that a path exists or that a size is given. A mistyped directory or device must not
-/// become a test file somewhere else, so a named file is made only with an explicit size.
-pub(crate) fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetError> {
-    let error = path.symlink_metadata().err().map(|error| error.kind());
-    let under_a_file = error == Some(ErrorKind::NotADirectory);
-    let missing = under_a_file || error == Some(ErrorKind::NotFound);
-    let meant_directory = under_a_file || path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    if !missing || (intent.size_bytes.is_some() && !meant_directory) {
-        return Ok(());
-    }
-    Err(TargetError::NotFound {
-        path: path.to_owned(),
-        wanted: if meant_directory {
-            "a directory that exists".to_owned()
-        } else if path.starts_with("/dev") {
-            "a device that does".to_owned()
-        } else {
-            "a directory, file or device that does, or --size=1g to make a file of this name"
-                .to_owned()
-        },
-    })
-}
-
 impl Rig {
-    /// Identifies the target and lets the guards judge the intent. Changes nothing.
-    ///
-    /// # Errors
-    /// The target is malformed, does not exist, or is refused.
-    pub fn open(text: &str, intent: Intent) -> Result<Self, LabError> {
-        let roots = Roots::default();
-        let medium = match text.parse::<TargetSpec>()? {
-            TargetSpec::Simulated(spec) => {
-                let spec = spec.trim_start_matches("sim:").parse()?;
-                Medium::Simulated(DeviceSlot::new(spec))
-            }
-            TargetSpec::Paths(paths) => {
-                paths.iter().try_for_each(|path| there_or_sized(path, &intent))?;
-                Medium::Real(Target::resolve(&paths, &intent, &roots)?)
-            }
-        };
-        Ok(Self::of(text, medium, intent, roots))
-    }
-
-    /// Identifies these files and devices and lets the guards judge the intent of each. Without
-    /// any, the target has no parts, and only workloads of engine null can run on it.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_each(text: &str, wanted: &[(PathBuf, Intent)]) -> Result<Self, LabError> {
-        let roots = Roots::default();
-        for (path, intent) in wanted {
-            there_or_sized(path, intent).map_err(|error| match error {
-                TargetError::NotFound { path, .. } => {
-                    let wanted = "a file or device that does, or size=1g in its job to make it";
-                    TargetError::NotFound { path, wanted: wanted.to_owned() }
-                }
-                other => other,
-            })?;
-        }
-        let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
-        let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
-        intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
-        Ok(Self::of(text, medium, intent, roots))
-    }
-
-    fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
+    pub(super) fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
         let text = text.to_owned();
         let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
         let stopped = OnceLock::new();
@@ -269,6 +204,10 @@ impl Rig {
                 self.text
             )));
         }
+        if hosts::led().is_some() {
+            let reason = "--via fio: fio runs on one host; hint: use one host";
+            return Err(LabError::Mismatch(reason.to_owned()));
+        }
         self.via = Some(fio);
         Ok(())
     }
@@ -342,6 +281,20 @@ impl Rig {
         jobs: &[(Load, Region)],
         max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
+        let Some(hosts) = hosts::led() else { return self.pool_here(jobs, max_depth) };
+        let starting = Starting { jobs: jobs.to_vec(), max_depth };
+        hosts.start(&starting, &|own| self.pool_here(&own.jobs, own.max_depth))
+    }
+
+    /// Starts workers on this host.
+    ///
+    /// # Errors
+    /// As [`Self::pool`].
+    pub fn pool_here(
+        &self,
+        jobs: &[(Load, Region)],
+        max_depth: u32,
+    ) -> Result<Box<dyn WorkerPool>, LabError> {
         match &self.medium {
             Medium::Simulated(slot) => {
                 let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load));
@@ -369,6 +322,11 @@ impl Rig {
         logs: Option<LogWriter>,
         max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
+        if hosts::led().is_some() {
+            return Err(LabError::Mismatch(
+                "several hosts can neither verify nor write logs; hint: use one host".to_owned(),
+            ));
+        }
         let target = match &self.medium {
             Medium::Real(target) => target,
             Medium::Simulated(slot) => {

@@ -119,6 +119,10 @@ caveat_codes! {
         "read the table of hosts, or hosts in the JSON, for the figures of each";
     Straggler = "straggler", Doubt, "one host decides the verdict",
         "repeat the run without this host, and compare its network and mount options with those of the others";
+    HostsDiffer = "hosts-differ", Note, "the hosts are not alike",
+        "compare the figures of hosts that are alike, or leave the others out";
+    HostLost = "host-lost", Doubt, "a host was lost during the measurement",
+        "look at the network, the mounts and the kernel log (dmesg) of this host, and repeat the run";
     Simulated = "simulated", Note, "the target is simulated",
         "iogauge find DIRECTORY measures a real target";
     NoIo = "no-io", Doubt, "no I/O was issued to a device",

@@ -24,6 +24,10 @@ pub enum HostFact {
     /// This many hosts did the I/O.
     Several(usize),
     Straggler(Straggler),
+    /// Hosts differ in this.
+    Differ(String),
+    /// A host was lost, which ended the measurement. Contains what happened.
+    Lost(String),
 }
 
 impl HostFact {
@@ -44,6 +48,10 @@ impl HostFact {
                     Latency(*others_ns)
                 ),
             ),
+            Self::Differ(what) => {
+                Caveat::of(CaveatCode::HostsDiffer, format!("the hosts differ: {what}"))
+            }
+            Self::Lost(what) => Caveat::of(CaveatCode::HostLost, what.clone()),
         }
     }
 }
@@ -52,5 +60,12 @@ impl HostFact {
 pub(super) fn examples() -> Vec<HostFact> {
     let straggler =
         Straggler { host: "host-3".to_owned(), limit: Limit::USUAL, value_ns: 9e6, others_ns: 4e6 };
-    vec![HostFact::Several(3), HostFact::Straggler(straggler)]
+    let lost = "host node-3 was lost: no sign of life for 8 s";
+    let differ = "kernel 6.1.0 on a and b, kernel 6.9.0 on c";
+    vec![
+        HostFact::Several(3),
+        HostFact::Straggler(straggler),
+        HostFact::Differ(differ.to_owned()),
+        HostFact::Lost(lost.to_owned()),
+    ]
 }

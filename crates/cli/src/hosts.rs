@@ -1,0 +1,183 @@
+//! Several hosts: the place of this process among them, and starting them with mpirun.
+
+use crate::args::Command;
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use anyhow::Context;
+use iogauge_lab::Interrupt;
+use iogauge_lab::session::hosts::{self, Hosts};
+use rustix::process::geteuid;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command as Program;
+
+/// Tells whether this process runs with others, once it may start threads. The interrupt is set by signals.
+pub type Join = fn(&Interrupt) -> anyhow::Result<Place>;
+
+/// The place of this process in a run.
+pub enum Place {
+    /// It is the only one.
+    Alone,
+    /// It runs the command, and the other hosts follow.
+    Leads(Box<dyn Hosts>),
+    /// It does what the leading process orders.
+    Follows(Box<dyn FnOnce(&Interrupt) -> Exit>),
+}
+
+/// Measures from this host alone.
+///
+/// # Errors
+/// None.
+pub fn alone(_: &Interrupt) -> anyhow::Result<Place> {
+    Ok(Place::Alone)
+}
+
+/// Runs the command with other hosts, and ends their part of it.
+pub fn lead(others: Box<dyn Hosts>, command: impl FnOnce() -> Exit) -> Exit {
+    hosts::lead(others);
+    let exit = command();
+    let Some(hosts) = hosts::led() else { return exit };
+    let lost = hosts.lost();
+    hosts.end();
+    match lost {
+        // The error that ended the command has named it.
+        Some(lost) if exit != Exit::HostLost => {
+            screen::error(&format!("{lost}; hint: the result has what was measured until then"));
+            Exit::HostLost
+        }
+        _ => exit,
+    }
+}
+
+/// Refuses a command that measures, but only from one host.
+///
+/// # Errors
+/// As said.
+pub fn refuse(command: &Command) -> anyhow::Result<()> {
+    let name = match command {
+        Command::Db(_) => "db",
+        Command::Profile(_) => "profile",
+        Command::Crosscheck(_) => "crosscheck",
+        Command::Find(args) if args.output.detach => "--detach",
+        Command::Run(args) if args.output.detach => "--detach",
+        Command::Find(args) if args.target.rm => "--rm",
+        Command::Run(args) if args.target.rm => "--rm",
+        _ => return Ok(()),
+    };
+    if hosts::led().is_none() {
+        return Ok(());
+    }
+    if name == "--rm" {
+        let reason =
+            "--rm removes the file of one host; hint: use iogauge clean DIRECTORY after it";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    Err(Usage(format!("{name} runs on one host; hint: start it without mpirun")).into())
+}
+
+/// Replaces this process by mpirun if the command names hosts. Returns only if that is impossible, or if the command
+/// names none.
+pub fn launch(command: &Command, arguments: &[OsString]) -> Option<anyhow::Result<Exit>> {
+    let typed = match command {
+        Command::Find(args) => &args.hosts,
+        Command::Run(args) => &args.hosts,
+        Command::Suite(args) => args.hosts()?,
+        _ => return None,
+    };
+    let hosts = match typed.names() {
+        Ok(hosts) if hosts.is_empty() => return None,
+        Ok(hosts) => hosts,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(start(&hosts, arguments))
+}
+
+/// Replaces this process by mpirun, with one process on each host. Returns only if that is impossible.
+fn start(names: &[String], arguments: &[OsString]) -> anyhow::Result<Exit> {
+    if hosts::led().is_some() {
+        let reason = "--hosts starts mpirun itself; hint: use either --hosts or mpirun";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    let program = sibling()?;
+    let mut mpirun = Program::new("mpirun");
+    mpirun.args(launcher_options(names)?);
+    mpirun.arg(program).args(without_hosts(arguments));
+    let words = std::iter::once(mpirun.get_program()).chain(mpirun.get_args());
+    let line: Vec<_> = words.map(OsStr::to_string_lossy).map(|word| quoted(&word)).collect();
+    screen::tell(&format!("running {}\n", line.join(" ")));
+    Err(cannot_run(mpirun.exec()))
+}
+
+fn cannot_run(error: std::io::Error) -> anyhow::Error {
+    let hint = "hint: install Open MPI or MPICH, or start iogauge-mpi with the scheduler";
+    anyhow::Error::new(error).context(format!("cannot run mpirun; {hint}"))
+}
+
+/// Returns the program that hosts run: it is beside this one, or found by its name.
+fn sibling() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find the directory of iogauge")?;
+    let beside = own.with_file_name("iogauge-mpi");
+    Ok(if beside.exists() { beside } else { PathBuf::from("iogauge-mpi") })
+}
+
+/// Returns mpirun's options for one process on each host. Open MPI and MPICH name them differently.
+fn launcher_options(names: &[String]) -> anyhow::Result<Vec<OsString>> {
+    let version = Program::new("mpirun").arg("--version").output().map_err(cannot_run)?;
+    let is_open_mpi = String::from_utf8_lossy(&version.stdout).contains("Open MPI");
+    let (number, list) = (names.len().to_string(), names.join(","));
+    let mut options = if is_open_mpi {
+        let options = ["-np", &number, "--host", &list, "--map-by", "ppr:1:node", "--bind-to"];
+        options.map(OsString::from).to_vec()
+    } else {
+        ["-np", &number, "-hosts", &list, "-ppn", "1", "-bind-to"].map(OsString::from).to_vec()
+    };
+    options.push("none".into());
+    if is_open_mpi && geteuid().is_root() {
+        options.push("--allow-run-as-root".into());
+    }
+    Ok(options)
+}
+
+/// Returns the arguments after the program's name, without those that name hosts.
+fn without_hosts(arguments: &[OsString]) -> Vec<OsString> {
+    let mut rest = Vec::new();
+    let mut arguments = arguments.iter().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--hosts" | "--hostsfile") => drop(arguments.next()),
+            Some(text) if text.starts_with("--hosts=") || text.starts_with("--hostsfile=") => {}
+            _ => rest.push(argument.clone()),
+        }
+    }
+    rest
+}
+
+/// Quotes a word for a shell if it needs it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_left_out_of_the_command_that_they_run() {
+        let typed =
+            ["iogauge", "find", "--hosts", "a,b", "/x", "--hostsfile=f", "--limit", "p99<=5ms"];
+        let rest = without_hosts(&typed.map(OsString::from));
+        assert_eq!(rest, ["find", "/x", "--limit", "p99<=5ms"].map(OsString::from));
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("/mnt/a-b"), "/mnt/a-b");
+        assert_eq!(quoted("p99<=5ms"), "'p99<=5ms'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}

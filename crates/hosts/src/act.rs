@@ -1,0 +1,60 @@
+//! What is done with the workers of every host at the same time.
+
+use crate::message::HostState;
+use iogauge_io::machine::ProcessCpu;
+use iogauge_io::pool::WorkerPool;
+use iogauge_io::worker::WorkerError;
+use iogauge_io::worker::accounting::Window;
+use serde::{Deserialize, Serialize};
+
+/// A change of the workers of a host. Each gives the window that ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Action {
+    TakeWindow,
+    /// The host's part of the queue depth.
+    SetQueueDepth(u32),
+    /// The host's part of the arrival rate; `None` for a closed loop.
+    SetRate(Option<f64>),
+    /// Add a worker if it helps; no window if it does not.
+    AddWorker,
+    /// Hold back arrivals, or let them continue.
+    HoldBackArrivals(bool),
+}
+
+impl Action {
+    /// Does it.
+    ///
+    /// # Errors
+    /// If an engine failed.
+    pub fn apply(self, pool: &mut dyn WorkerPool) -> Result<Option<Window>, WorkerError> {
+        match self {
+            Self::TakeWindow => pool.take_window().map(Some),
+            Self::SetQueueDepth(queue_depth) => pool.set_queue_depth(queue_depth).map(Some),
+            Self::SetRate(rate_iops) => pool.set_rate(rate_iops).map(Some),
+            Self::AddWorker => pool.add_worker(),
+            Self::HoldBackArrivals(holds) => {
+                pool.hold_back_arrivals(holds);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Returns how the workers are, with the pauses since the last call.
+pub fn state_of(pool: &mut dyn WorkerPool) -> HostState {
+    HostState {
+        live: pool.live(),
+        workers: pool.workers(),
+        is_drained: pool.drained(),
+        is_finished: pool.finished(),
+        could_add_worker: pool.could_add_worker(),
+        most_depth: pool.most_depth(),
+        paused: pool.take_pauses(),
+        starvation: pool.starvation(),
+        cpu: pool.cpu().unwrap_or_else(ProcessCpu::now),
+        fault: pool.fault(),
+        fallbacks: pool.fallbacks(),
+        left_behind: pool.left_behind().to_vec(),
+        was_signalled: false,
+    }
+}

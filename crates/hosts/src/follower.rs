@@ -1,0 +1,276 @@
+//! A host that does what the leader orders.
+
+use crate::act::{Action, state_of};
+use crate::line::{Event, Line};
+use crate::message::{HostState, Numbered, Order, Report, decode, encode};
+use iogauge_io::clock::Clock;
+use iogauge_io::pool::WorkerPool;
+use iogauge_lab::error::LabError;
+use iogauge_lab::error::RefusedKind;
+use iogauge_lab::observe::Interrupt;
+use iogauge_lab::session::hosts::Starting;
+use iogauge_lab::session::member::Member;
+use iogauge_lab::session::{environment_on, real_clock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Time between two states that a follower reports without an order, while I/Os of an earlier setting are outstanding
+/// and otherwise.
+const PULSE_CHANGING: Duration = Duration::from_millis(20);
+const PULSE: Duration = Duration::from_millis(200);
+/// Time between two looks for orders.
+const LOOK: Duration = Duration::from_millis(20);
+/// Time to end by an order after a signal. The leader has received one, too, if the run was ended by a user.
+const GRACE: Duration = Duration::from_secs(7);
+
+/// Why a follower ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The leader ended the run.
+    ByOrder,
+    /// The leader gives no sign of life.
+    LeaderLost,
+    /// This host was asked to end by a signal, and the leader did not end the run.
+    BySignal,
+}
+
+/// Follows the leader until the run ends. `interrupt` is set by signals.
+#[must_use]
+pub fn follow(line: Line, interrupt: &Interrupt) -> Ended {
+    let orders = Orders { line, interrupt, signalled: None };
+    Follower { orders, member: None }.follow()
+}
+
+/// The orders as they arrive.
+struct Orders<'a> {
+    line: Line,
+    interrupt: &'a Interrupt,
+    /// When the interrupt was first seen to be set.
+    signalled: Option<Instant>,
+}
+
+impl Orders<'_> {
+    /// Returns the next order; `None` if none arrives in time.
+    ///
+    /// # Errors
+    /// Why this host has to end.
+    fn next(&mut self, timeout: Duration) -> Result<Option<Numbered<Order>>, Ended> {
+        if self.interrupt.is_set() {
+            let since = *self.signalled.get_or_insert_with(Instant::now);
+            if since.elapsed() >= GRACE {
+                return Err(Ended::BySignal);
+            }
+        }
+        match self.line.next(timeout) {
+            None => Ok(None),
+            Some(Event::Silent { .. }) => Err(Ended::LeaderLost),
+            Some(Event::Message { bytes, .. }) => match decode(&bytes) {
+                Ok(order) => Ok(Some(order)),
+                // A leader of another version: it refuses this host's version, or is silent.
+                Err(_) => Ok(None),
+            },
+        }
+    }
+
+    fn report(&self, number: u64, content: Report) {
+        self.line.send(0, encode(&Numbered { number, content }));
+    }
+}
+
+/// What a host does for the leader.
+struct Follower<'a> {
+    orders: Orders<'a>,
+    member: Option<Member>,
+}
+
+impl Follower<'_> {
+    fn follow(mut self) -> Ended {
+        loop {
+            let order = match self.orders.next(LOOK) {
+                Ok(Some(order)) => order,
+                Ok(None) => continue,
+                Err(ended) => return ended,
+            };
+            let number = order.number;
+            let report = match order.content {
+                Order::End => return Ended::ByOrder,
+                Order::Introduce => Ok(Report::Introduced(Box::new(environment_on(real_clock())))),
+                Order::Close => {
+                    self.member = None;
+                    Ok(Report::Done)
+                }
+                Order::Open(opening) => {
+                    // Releases the locks on the last target first.
+                    self.member = None;
+                    Member::open(opening).map(|member| {
+                        self.member = Some(member);
+                        Report::Done
+                    })
+                }
+                Order::Prepare => match self.prepare() {
+                    Ok(prepared) => prepared.map(|()| Report::Done),
+                    Err(ended) => return ended,
+                },
+                Order::Start { starting, at_ns } => match self.run(&starting, at_ns, number) {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(ended)) => return ended,
+                    Err(error) => Err(error),
+                },
+                // The workers have ended already.
+                Order::Act { .. } | Order::Stop { .. } => Ok(Report::Done),
+            };
+            self.orders.report(number, report.unwrap_or_else(refused));
+        }
+    }
+
+    /// Writes blocks that are not written yet. Ends early if the run ends meanwhile, with how it ended.
+    fn prepare(&mut self) -> Result<Result<(), LabError>, Ended> {
+        let Self { orders, member } = self;
+        let Some(member) = member else { return Ok(Err(no_target())) };
+        let (stop, is_over) = (Interrupt::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let listening = scope.spawn(|| {
+                let ended = listen(orders, &stop, &is_over);
+                if ended.is_err() {
+                    stop.set();
+                }
+                ended
+            });
+            let prepared = member.prepare(&stop);
+            is_over.store(true, Ordering::Relaxed);
+            match listening.join() {
+                Ok(ended) => ended.map(|()| prepared),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Starts workers and serves the leader's orders until they are stopped.
+    fn run(
+        &mut self,
+        starting: &Starting,
+        at_ns: u64,
+        number: u64,
+    ) -> Result<Result<(), Ended>, LabError> {
+        let member = self.member.as_ref().ok_or_else(no_target)?;
+        sleep_until(at_ns);
+        // Set if the disk runs out of room, or if the leader is in a hurry.
+        let hurry = Interrupt::default();
+        let orders = &mut self.orders;
+        member.run(starting, &hurry, |pool| {
+            orders.report(number, Report::Done);
+            Serving { pool, orders, hurry: &hurry, pulsed: Instant::now() }.serve()
+        })
+    }
+}
+
+/// Waits for the end of the run while something else is done, until that is over.
+fn listen(orders: &mut Orders<'_>, stop: &Interrupt, is_over: &AtomicBool) -> Result<(), Ended> {
+    while !is_over.load(Ordering::Relaxed) {
+        let order = orders.next(LOOK)?;
+        if order.is_some_and(|order| matches!(order.content, Order::End)) {
+            return Err(Ended::ByOrder);
+        }
+        if orders.interrupt.is_set() {
+            stop.set();
+        }
+    }
+    Ok(())
+}
+
+fn no_target() -> LabError {
+    LabError::Mismatch("no target is open".to_owned())
+}
+
+fn refused(error: LabError) -> Report {
+    Report::Refused { kind: RefusedKind::of(&error), message: error.to_string() }
+}
+
+fn sleep_until(at_ns: u64) {
+    std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(Clock::get().now_ns())));
+}
+
+/// Workers that serve the leader's orders.
+struct Serving<'a, 'b> {
+    pool: &'a mut dyn WorkerPool,
+    orders: &'a mut Orders<'b>,
+    hurry: &'a Interrupt,
+    /// When the last state was reported.
+    pulsed: Instant,
+}
+
+impl Serving<'_, '_> {
+    fn serve(&mut self) -> Result<(), Ended> {
+        loop {
+            let Numbered { number, content } = match self.orders.next(PULSE_CHANGING) {
+                Ok(Some(order)) => order,
+                Ok(None) => {
+                    self.pulse();
+                    continue;
+                }
+                Err(ended) => {
+                    self.hurry.set();
+                    // Its result has nobody to go to.
+                    let _ = self.pool.stop();
+                    return Err(ended);
+                }
+            };
+            match content {
+                Order::Act { action, at_ns } => self.act(number, action, at_ns),
+                Order::Stop { in_hurry } => {
+                    if in_hurry {
+                        self.hurry.set();
+                    }
+                    let window = self.pool.stop().map(Some);
+                    self.answer(number, window.map_err(LabError::from));
+                    return Ok(());
+                }
+                Order::End => {
+                    self.hurry.set();
+                    let _ = self.pool.stop();
+                    return Err(Ended::ByOrder);
+                }
+                _ => {
+                    let message = "workers run".to_owned();
+                    let kind = RefusedKind::Fault;
+                    self.orders.report(number, Report::Refused { kind, message });
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, number: u64, action: Action, at_ns: u64) {
+        let now_ns = self.pool.now_ns();
+        let window = self.pool.advance(at_ns.saturating_sub(now_ns));
+        let window = window.and_then(|()| action.apply(self.pool));
+        self.answer(number, window.map_err(LabError::from));
+    }
+
+    fn answer(
+        &mut self,
+        number: u64,
+        window: Result<Option<iogauge_io::worker::accounting::Window>, LabError>,
+    ) {
+        let report = window.map(|window| Report::Window {
+            window: window.map(Box::new),
+            state: Box::new(self.state()),
+        });
+        self.orders.report(number, report.unwrap_or_else(refused));
+        self.pulsed = Instant::now();
+    }
+
+    fn state(&mut self) -> HostState {
+        let was_signalled = self.orders.interrupt.is_set() || self.hurry.is_set();
+        HostState { was_signalled, ..state_of(self.pool) }
+    }
+
+    /// Reports the state, more often while it may change soon.
+    fn pulse(&mut self) {
+        let state = self.state();
+        let every = if state.is_drained { PULSE } else { PULSE_CHANGING };
+        if self.pulsed.elapsed() >= every || state.is_finished {
+            self.pulsed = Instant::now();
+            self.orders.report(0, Report::Pulse(Box::new(state)));
+        }
+    }
+}

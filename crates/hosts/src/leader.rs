@@ -1,0 +1,358 @@
+//! The host that runs the command: it orders, and waits for the reports of the others.
+
+use crate::line::{Event, Line};
+use crate::message::{HostState, Numbered, Order, Report, decode, encode};
+use crate::pool::HostsPool;
+use iogauge_io::clock::Clock;
+use iogauge_lab::error::LabError;
+use iogauge_lab::error::RefusedKind;
+use iogauge_lab::observe::Interrupt;
+use iogauge_lab::session::hosts::{Hosts, Opening, Started, Starting};
+use iogauge_model::result::Environment;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time between an order that has to begin on all hosts at once, and that beginning.
+pub(crate) const AHEAD_NS: u64 = 30_000_000;
+/// Time for an answer to an order that does not wait for storage for long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
+/// Time between two looks whether the user wants to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time for the clocks to be compared for the first time.
+const COMPARING: Duration = Duration::from_secs(8);
+
+/// A host that gives no sign of life, or whose storage does not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) host: String,
+    pub(crate) reason: String,
+}
+
+impl From<Lost> for LabError {
+    fn from(Lost { host, reason }: Lost) -> Self {
+        Self::HostLost { host, reason }
+    }
+}
+
+/// The connection to the followers.
+#[derive(Debug)]
+pub(crate) struct Followers {
+    /// `None` once the run has ended.
+    line: Option<Line>,
+    /// Names of all hosts, that of the leader first.
+    names: Vec<String>,
+    /// Number of the last order.
+    number: u64,
+    /// The last state of each follower that came without an order, by rank.
+    pulses: BTreeMap<usize, HostState>,
+    lost: Option<Lost>,
+    /// Environments of the followers, in order of the ranks; empty before they introduced themselves.
+    environments: Vec<Environment>,
+    interrupt: Interrupt,
+}
+
+impl Followers {
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(crate) fn lost(&self) -> Option<&Lost> {
+        self.lost.as_ref()
+    }
+
+    /// Records a lost host, unless one is lost already.
+    pub(crate) fn lose(&mut self, rank: usize, reason: String) -> Lost {
+        let host = self.names[rank].clone();
+        self.lost.get_or_insert(Lost { host, reason }).clone()
+    }
+
+    fn ranks(&self) -> std::ops::Range<usize> {
+        1..self.names.len()
+    }
+
+    /// Sends each follower what to do at a time of this host, and returns the number of the order.
+    pub(crate) fn order_at(&mut self, at_ns: u64, order: impl Fn(usize, u64) -> Order) -> u64 {
+        let times: Vec<u64> = (0..self.names.len()).map(|rank| self.time_on(rank, at_ns)).collect();
+        self.order(|rank| order(rank, times[rank]))
+    }
+
+    /// Sends an order to each follower and returns its number.
+    pub(crate) fn order(&mut self, order: impl Fn(usize) -> Order) -> u64 {
+        self.number += 1;
+        for rank in self.ranks() {
+            let content = order(rank);
+            if let Some(line) = &self.line {
+                line.send(rank, encode(&Numbered { number: self.number, content }));
+            }
+        }
+        self.number
+    }
+
+    /// Converts a time of this host to that of another one.
+    pub(crate) fn time_on(&self, rank: usize, here_ns: u64) -> u64 {
+        let offset = self.line.as_ref().and_then(|line| line.offset_of(rank, here_ns));
+        let offset = offset.map_or(0, |offset| offset.ns);
+        here_ns.wrapping_add_signed(offset)
+    }
+
+    /// Returns the largest error between the clocks of two hosts, in nanoseconds; `None` before all are compared.
+    pub(crate) fn clock_error_ns(&self) -> Option<u64> {
+        let now_ns = Clock::get().now_ns();
+        let line = self.line.as_ref()?;
+        let error = |rank| Some(line.offset_of(rank, now_ns)?.error_ns);
+        self.ranks().map(error).try_fold(0, |most: u64, error| Some(most.max(error?)))
+    }
+
+    /// Takes what has arrived within `timeout`: at most one event. Returns the report and its order's number.
+    fn take(&mut self, timeout: Duration) -> Option<(usize, Numbered<Report>)> {
+        match self.line.as_ref()?.next(timeout)? {
+            Event::Silent { rank } => {
+                self.lose(rank, "no sign of life for 8 s".to_owned());
+                None
+            }
+            Event::Message { from, bytes } => match decode::<Numbered<Report>>(&bytes) {
+                Ok(Numbered { content: Report::Pulse(state), .. }) => {
+                    if state.was_signalled {
+                        self.interrupt.set();
+                    }
+                    self.pulses.insert(from, *state);
+                    None
+                }
+                Ok(report) => Some((from, report)),
+                Err(error) => {
+                    self.lose(from, error.to_string());
+                    None
+                }
+            },
+        }
+    }
+
+    /// Takes the states that have arrived since the last call, by rank. Does not wait.
+    pub(crate) fn take_pulses(&mut self) -> BTreeMap<usize, HostState> {
+        // Answers to earlier orders come in vain.
+        while self.take(Duration::ZERO).is_some() {}
+        std::mem::take(&mut self.pulses)
+    }
+
+    /// Waits for the answer of each follower to an order, and returns them in order of the ranks. Without `patience`,
+    /// waits as long as the hosts live.
+    pub(crate) fn answers(
+        &mut self,
+        number: u64,
+        patience: Option<Duration>,
+    ) -> Result<Vec<Report>, Lost> {
+        let begin = Instant::now();
+        let mut answers: BTreeMap<usize, Report> = BTreeMap::new();
+        while answers.len() < self.ranks().len() {
+            if let Some(lost) = &self.lost {
+                return Err(lost.clone());
+            }
+            match self.take(LOOK) {
+                Some((from, report)) if report.number == number => {
+                    answers.insert(from, report.content);
+                }
+                _ => {}
+            }
+            let is_late = patience.is_some_and(|patience| begin.elapsed() >= patience);
+            if let (true, Some(rank)) = (is_late, self.ranks().find(|r| !answers.contains_key(r))) {
+                return Err(
+                    self.lose(rank, "it lives, but does not do what was ordered".to_owned())
+                );
+            }
+            if patience.is_none() && self.interrupt.is_set() {
+                break;
+            }
+        }
+        Ok(answers.into_values().collect())
+    }
+
+    /// Returns the error of the first follower that refused.
+    fn refusal(&self, answers: &[Report]) -> Result<(), LabError> {
+        let refused =
+            answers.iter().zip(&self.names[1..]).find_map(|(answer, host)| match answer {
+                Report::Refused { kind, message } => Some(LabError::OnHost {
+                    host: host.clone(),
+                    kind: *kind,
+                    message: message.clone(),
+                }),
+                _ => None,
+            });
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Waits until the clocks of all hosts are compared.
+    fn compare_clocks(&mut self) -> Result<(), Lost> {
+        let begin = Instant::now();
+        while self.clock_error_ns().is_none() {
+            self.take(LOOK / 10);
+            if let Some(lost) = &self.lost {
+                return Err(lost.clone());
+            }
+            if begin.elapsed() >= COMPARING {
+                return Err(self.lose(1, "its clock cannot be read".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The leader of a run over several hosts.
+#[derive(Debug, Clone)]
+pub struct Leader {
+    followers: Arc<Mutex<Followers>>,
+}
+
+impl Leader {
+    /// Leads the other processes of a line. `name` is that of this host. `interrupt` is set if another host is asked to
+    /// end.
+    #[must_use]
+    pub fn new(line: Line, name: String, interrupt: Interrupt) -> Self {
+        let others = (1..line.size()).map(|rank| format!("number {}", rank + 1));
+        let names = std::iter::once(name).chain(others).collect();
+        let (line, pulses) = (Some(line), BTreeMap::new());
+        let followers = Followers {
+            line,
+            names,
+            number: 0,
+            pulses,
+            lost: None,
+            environments: Vec::new(),
+            interrupt,
+        };
+        Self { followers: Arc::new(Mutex::new(followers)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Followers> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the largest error between the clocks of two hosts, in nanoseconds; `None` before all are compared.
+    #[must_use]
+    pub fn clock_error_ns(&self) -> Option<u64> {
+        self.lock().clock_error_ns()
+    }
+
+    /// Learns the names of the other hosts, checks their versions, and compares their clocks. Does so once.
+    ///
+    /// # Errors
+    /// If a host is lost, or has another version.
+    pub fn introduce(&self) -> Result<(), LabError> {
+        let mut followers = self.lock();
+        if !followers.environments.is_empty() {
+            return Ok(());
+        }
+        let number = followers.order(|_| Order::Introduce);
+        let answers = followers.answers(number, Some(PATIENCE))?;
+        let own = env!("CARGO_PKG_VERSION");
+        let mut other = None;
+        for (rank, answer) in (1..).zip(answers) {
+            if let Report::Introduced(environment) = answer {
+                followers.names[rank] = environment.host.clone();
+                let version = environment.iogauge.clone();
+                other = other.or((version != own).then_some((rank, version)));
+                followers.environments.push(*environment);
+            }
+        }
+        tell_apart(&mut followers.names);
+        if let Some((rank, version)) = other {
+            let host = followers.names[rank].clone();
+            let message = format!(
+                "it has iogauge {version}, and this host {own}; hint: use the same version on all"
+            );
+            return Err(LabError::OnHost { host, kind: RefusedKind::Usage, message });
+        }
+        Ok(followers.compare_clocks()?)
+    }
+}
+
+/// Waits until a time of this process's clock.
+pub(crate) fn wait_until(at_ns: u64) {
+    let left_ns = at_ns.saturating_sub(Clock::get().now_ns());
+    std::thread::sleep(Duration::from_nanos(left_ns));
+}
+
+/// Numbers hosts of the same name.
+fn tell_apart(names: &mut [String]) {
+    let copy = names.to_vec();
+    for (index, name) in names.iter_mut().enumerate() {
+        if copy.iter().filter(|other| *other == name).count() > 1 {
+            let before = copy[..index].iter().filter(|other| *other == name).count();
+            *name = format!("{name}#{}", before + 1);
+        }
+    }
+}
+
+impl Hosts for Leader {
+    fn number(&self) -> usize {
+        self.lock().names.len()
+    }
+
+    fn environments(&self) -> Vec<Environment> {
+        self.lock().environments.clone()
+    }
+
+    fn open(&self, opening: &Opening) -> Result<(), LabError> {
+        self.introduce()?;
+        let mut followers = self.lock();
+        let opening = |rank: usize| Order::Open(opening.for_host(rank as u32 + 1));
+        let number = followers.order(opening);
+        let answers = followers.answers(number, Some(PATIENCE))?;
+        followers.refusal(&answers)
+    }
+
+    fn begin_preparing(&self) {
+        self.lock().order(|_| Order::Prepare);
+    }
+
+    fn wait_prepared(&self, interrupt: &Interrupt) -> Result<(), LabError> {
+        let mut followers = self.lock();
+        let number = followers.number;
+        let answers = followers.answers(number, None)?;
+        followers.refusal(&answers)?;
+        if interrupt.is_set() {
+            // They end what they do when they are told to end.
+            return Err(LabError::InterruptedPreparing);
+        }
+        Ok(())
+    }
+
+    fn start(&self, starting: &Starting, start_own: &dyn Fn(&Starting) -> Started) -> Started {
+        let mut followers = self.lock();
+        let hosts = followers.names.len() as u32;
+        let at_ns = Clock::get().now_ns() + AHEAD_NS;
+        let order = |rank: usize, at_ns| Order::Start {
+            starting: Box::new(starting.share(rank as u32, hosts)),
+            at_ns,
+        };
+        let number = followers.order_at(at_ns, order);
+        wait_until(at_ns);
+        let own = start_own(&starting.share(0, hosts));
+        let answers = followers.answers(number, Some(PATIENCE))?;
+        followers.refusal(&answers)?;
+        drop(followers);
+        Ok(Box::new(HostsPool::start(own?, self.followers.clone(), starting)?))
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.lock().lost().map(|Lost { host, reason }| format!("host {host} was lost: {reason}"))
+    }
+
+    fn end(&self) {
+        let mut followers = self.lock();
+        followers.order(|_| Order::End);
+        followers.line = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_one_name_are_numbered() {
+        let mut names = ["a", "b", "a"].map(str::to_owned);
+        tell_apart(&mut names);
+        assert_eq!(names, ["a#1", "b", "a#2"]);
+    }
+}

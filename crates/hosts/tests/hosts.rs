@@ -1,0 +1,216 @@
+//! Hosts in one process: each is a thread with a port of its own, and all use one directory.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use iogauge_hosts::channel::{Channel, channels};
+use iogauge_hosts::follower::{Ended, follow};
+use iogauge_hosts::leader::Leader;
+use iogauge_hosts::line::{Line, SILENCE};
+use iogauge_io::clock::Clock;
+use iogauge_io::pool::WorkerPool;
+use iogauge_io::targets::Intent;
+use iogauge_io::worker::accounting::{HostWindow, Window};
+use iogauge_lab::error::LabError;
+use iogauge_lab::observe::Interrupt;
+use iogauge_lab::session::Region;
+use iogauge_lab::session::hosts::{Hosts, Opening, Starting, Wanted};
+use iogauge_lab::session::member::Member;
+use iogauge_model::load::{ArrivalProcess, Arrivals, Load, Pattern};
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+
+fn now_ns() -> u64 {
+    Clock::get().now_ns()
+}
+
+fn line(port: Channel) -> Line {
+    Line::open(|| Ok(port), now_ns, || ()).unwrap()
+}
+
+/// A leader with followers on threads.
+struct Run {
+    leader: Leader,
+    followers: Vec<JoinHandle<Ended>>,
+}
+
+impl Run {
+    fn of(hosts: usize) -> Self {
+        let mut ports = channels(hosts).into_iter();
+        let own = ports.next().unwrap();
+        let follower = |port| std::thread::spawn(|| follow(line(port), &Interrupt::default()));
+        let followers = ports.map(follower).collect();
+        let leader = Leader::new(line(own), "first".to_owned(), Interrupt::default());
+        Self { leader, followers }
+    }
+
+    /// Opens and prepares a target on all hosts, and returns this host's part.
+    fn ready(&self, directory: &Path, intent: Intent) -> Result<Member, LabError> {
+        let opening =
+            Opening { text: directory.display().to_string(), wanted: Wanted::All(intent) };
+        let mut own = Member::open(opening.for_host(1))?;
+        self.leader.open(&opening)?;
+        let interrupt = Interrupt::default();
+        self.leader.begin_preparing();
+        own.prepare(&interrupt)?;
+        self.leader.wait_prepared(&interrupt)?;
+        Ok(own)
+    }
+
+    /// Starts a workload on all hosts.
+    fn start(&self, own: &Member, load: Load, max_depth: u32) -> Box<dyn WorkerPool> {
+        let starting = Starting { jobs: vec![(load, Region::All)], max_depth };
+        self.leader.start(&starting, &|part| own.pool(part)).unwrap()
+    }
+
+    fn end(self) {
+        self.leader.end();
+        for follower in self.followers {
+            assert_eq!(follower.join().unwrap(), Ended::ByOrder);
+        }
+    }
+}
+
+fn intent() -> Intent {
+    Intent { size_bytes: Some(4 * MIB), writes: false, ..Intent::default() }
+}
+
+fn reads(iodepth: u32) -> Load {
+    Load { rw: Pattern::RandRead, iodepth, ..Load::default() }
+}
+
+fn queue_depths(window: &Window) -> Vec<u32> {
+    window.hosts.iter().map(|host| host.queue_depth().round() as u32).collect()
+}
+
+#[test]
+fn hosts_share_the_queue_depth_and_their_figures_are_summed() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::of(3);
+    let own = run.ready(directory.path(), intent()).unwrap();
+    for host in 1..=3 {
+        let file = directory.path().join(format!("iogauge-host-{host}.dat"));
+        assert!(file.exists(), "each host has a file of its own");
+    }
+    let mut pool = run.start(&own, reads(7), 64);
+    assert_eq!(pool.host_names().len(), 3);
+    pool.take_window().unwrap();
+    pool.advance(300_000_000).unwrap();
+    let window = pool.take_window().unwrap();
+    assert_eq!(queue_depths(&window), [3, 2, 2]);
+    let sum: u64 = window.hosts.iter().map(HostWindow::ios).sum();
+    assert_eq!(window.ios(), sum);
+    assert!(window.hosts.iter().all(|host| host.ios() > 0), "all hosts did I/O");
+    // The windows of all hosts are of the same time.
+    for host in &window.hosts {
+        let seconds = host.elapsed_ns as f64 / 1e9;
+        assert!((0.3..3.0).contains(&seconds), "{seconds}");
+    }
+    pool.set_queue_depth(2).unwrap();
+    while !pool.drained() {
+        pool.advance(1_000_000).unwrap();
+    }
+    pool.take_window().unwrap();
+    pool.advance(200_000_000).unwrap();
+    let window = pool.take_window().unwrap();
+    assert_eq!(queue_depths(&window), [1, 1, 0]);
+    assert_eq!(window.hosts[2].ios(), 0);
+    let live = pool.live();
+    let last = pool.stop().unwrap();
+    assert!(last.hosts.len() == 3 && live.ios > 0 && pool.losses().is_empty());
+    drop(pool);
+    run.end();
+}
+
+#[test]
+fn arrivals_of_hosts_add_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::of(3);
+    let own = run.ready(directory.path(), intent()).unwrap();
+    let mut load = reads(16);
+    load.arrivals =
+        Some(Arrivals { rate_iops: 300.0, process: ArrivalProcess::Poisson, only: None });
+    let mut pool = run.start(&own, load, 48);
+    pool.set_rate(Some(900.0)).unwrap();
+    pool.advance(1_000_000_000).unwrap();
+    let window = pool.take_window().unwrap();
+    let offered = window.offered().unwrap().ios as f64;
+    let expected = 900.0 * window.seconds();
+    // Five standard deviations of a Poisson count.
+    assert!((offered - expected).abs() < 5.0 * expected.sqrt() + 1.0, "{offered} {expected}");
+    let of_each: Vec<u64> = window.hosts.iter().map(HostWindow::ios).collect();
+    assert!(of_each[1] != of_each[2] || of_each[0] != of_each[1], "processes of their own");
+    pool.stop().unwrap();
+    drop(pool);
+    run.end();
+}
+
+#[test]
+fn refusal_on_one_host_refuses_for_all_and_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let foreign = directory.path().join("iogauge-host-3.dat");
+    std::fs::write(&foreign, vec![7u8; 8 << 20]).unwrap();
+    let run = Run::of(3);
+    let writes = Intent { writes: true, ..intent() };
+    let error = run.ready(directory.path(), writes).unwrap_err();
+    assert!(error.is_refusal(), "{error}");
+    assert!(error.to_string().contains("iogauge-host-3.dat"), "{error}");
+    let files = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(files, 1, "no host has made its file");
+    assert_eq!(std::fs::read(&foreign).unwrap(), vec![7u8; 8 << 20]);
+    run.end();
+}
+
+#[test]
+fn lost_host_ends_the_measurement_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut ports = channels(3).into_iter();
+    let own = line(ports.next().unwrap());
+    let alive = ports.next().unwrap();
+    let alive = std::thread::spawn(|| follow(line(alive), &Interrupt::default()));
+    // A host that vanishes: its thread ends, and its messages with it.
+    let vanishes = Interrupt::default();
+    let (port, told) = (ports.next().unwrap(), vanishes.clone());
+    let vanishing = std::thread::spawn(move || follow(line(port), &told));
+    let leader = Leader::new(own, "first".to_owned(), Interrupt::default());
+    let run = Run { leader, followers: vec![alive] };
+    let own = run.ready(directory.path(), intent()).unwrap();
+    let mut pool = run.start(&own, reads(6), 6);
+    vanishes.set();
+    assert_eq!(vanishing.join().unwrap(), Ended::BySignal);
+    let begin = Instant::now();
+    while !pool.finished() {
+        pool.advance(20_000_000).unwrap();
+        assert!(begin.elapsed() < SILENCE + Duration::from_secs(12), "the loss is not noticed");
+    }
+    assert_eq!(pool.take_window().unwrap().ios(), 0, "no window without all hosts");
+    let losses = pool.losses();
+    assert!(losses.len() == 1 && losses[0].contains("#2"), "{losses:?}");
+    assert!(run.leader.lost().unwrap().contains("was lost"));
+    pool.stop().unwrap();
+    drop(pool);
+    run.end();
+}
+
+#[test]
+fn follower_ends_without_its_leader() {
+    let mut ports = channels(2).into_iter();
+    // Its messages are never looked at.
+    let _leader = ports.next().unwrap();
+    let begin = Instant::now();
+    let ended = follow(line(ports.next().unwrap()), &Interrupt::default());
+    assert_eq!(ended, Ended::LeaderLost);
+    assert!(begin.elapsed() >= SILENCE - Duration::from_secs(1));
+}
+
+#[test]
+fn clocks_are_compared_before_anything_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::of(2);
+    run.ready(directory.path(), intent()).unwrap();
+    let error_ns = run.leader.clock_error_ns().unwrap();
+    // A look that takes place every 20 ms could not tell the clocks apart like this.
+    assert!(error_ns < 1_000_000, "{error_ns}");
+    run.end();
+}

@@ -1,0 +1,431 @@
+//! The binary iogauge-mpi on hosts of this machine, by Open MPI and MPICH.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use iogauge_test_support::{Loop, MIB, Mpi, Network, Throttle, eventually, or_skip};
+use serde_json::Value;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iogauge-mpi");
+/// A lost host has to be noticed within 10 s. The limit is longer, because other tests may keep the machine busy.
+const NOTICED: Duration = Duration::from_secs(20);
+
+/// A place for the history of the leading host.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Returns the start of iogauge on all hosts.
+    fn command(&self, network: &Network, mpi: Mpi, arguments: &[&str]) -> Command {
+        let mut command = network.mpirun(mpi);
+        command.current_dir(self.path());
+        command.args(mpi.variable("XDG_DATA_HOME", self.path().to_str().unwrap()));
+        command.arg(BINARY).args(arguments);
+        command
+    }
+
+    fn run(&self, network: &Network, mpi: Mpi, arguments: &[&str]) -> Done {
+        Done::of(&self.command(network, mpi, arguments).output().unwrap())
+    }
+
+    fn start(&self, network: &Network, mpi: Mpi, arguments: &[&str]) -> Child {
+        let mut command = self.command(network, mpi, arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Returns the last result in the history.
+    fn last(&self) -> Value {
+        let mut command = Command::new(BINARY);
+        command.env("XDG_DATA_HOME", self.path()).args(["history", "show", "--format=json"]);
+        let output = command.output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    }
+}
+
+/// What mpirun returned and printed.
+struct Done {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Done {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    fn json(&self) -> Value {
+        let start = self.stdout.find('{').unwrap_or_else(|| panic!("{}", self.stderr));
+        let end = self.stdout.rfind('}').unwrap();
+        serde_json::from_str(&self.stdout[start..=end]).unwrap()
+    }
+}
+
+/// Hosts that have the processors of this machine to themselves: no other test of this file has hosts meanwhile.
+struct Hosts {
+    network: Network,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Deref for Hosts {
+    type Target = Network;
+
+    fn deref(&self) -> &Network {
+        &self.network
+    }
+}
+
+/// Returns hosts that have MPI, or why there are none.
+fn hosts(number: usize, mpi: Mpi) -> Result<Hosts, String> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let version = Command::new(mpi.launcher()).arg("--version").output();
+    version.map_err(|error| format!("{}: {error}", mpi.launcher()))?;
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Hosts { network: Network::new(number)?, _alone: alone })
+}
+
+/// The implementation that the binary was built against.
+fn built_for() -> Mpi {
+    let output = Command::new("ldd").arg(BINARY).output().unwrap();
+    let libraries = String::from_utf8_lossy(&output.stdout).into_owned();
+    if libraries.contains("libmpich") { Mpi::Mpich } else { Mpi::Open }
+}
+
+/// A device of this speed for each host, at one path.
+struct Devices {
+    devices: Vec<Loop>,
+    _throttle: Throttle,
+    /// Leads to another device on each host.
+    path: PathBuf,
+}
+
+impl Devices {
+    fn new(place: &Place, network: &Network, speeds: &[u32]) -> Result<Self, String> {
+        let devices = speeds.iter().map(|_| Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
+        let devices: Vec<Loop> = devices.collect::<Result<_, _>>()?;
+        let paths = devices.iter().map(|device| device.path.as_path());
+        let limits: Vec<(&Path, u32)> = paths.zip(speeds.iter().copied()).collect();
+        let throttle = Throttle::of_each(&limits)?;
+        let path = place.path().join("device");
+        std::fs::write(&path, "").unwrap();
+        for (host, device) in (1..).zip(&devices) {
+            network.bind(host, &device.path, &path)?;
+        }
+        Ok(Self { devices, _throttle: throttle, path })
+    }
+}
+
+/// Returns the answer of a search: IOPS and queue depth.
+fn answer(document: &Value) -> (f64, u64) {
+    let answer = &document["answer"];
+    let iops = answer["iops"]["mean"].as_f64();
+    (iops.unwrap_or_else(|| panic!("{document:#}")), answer["depth"].as_u64().unwrap())
+}
+
+#[test]
+fn shared_device_is_found_at_its_own_speed() {
+    const NAME: &str = "shared_device_is_found_at_its_own_speed";
+    let mpi = built_for();
+    let network = or_skip!("shared_device_is_found_at_its_own_speed", hosts(3, mpi));
+    let place = Place::new();
+    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
+    let limits = [(device.path.as_path(), 2000)];
+    let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
+    let target = device.path.to_str().unwrap();
+    let line =
+        ["find", target, "--limit=mean<=10ms", "--budget=40s", "--json", "--max-starvation=100%"];
+    let document = place.run(&network, mpi, &line).ends(0).json();
+    let (iops, queue_depth) = answer(&document);
+    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
+    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
+}
+
+#[test]
+fn unequal_devices_bind_the_pooled_limit_together() {
+    const NAME: &str = "unequal_devices_bind_the_pooled_limit_together";
+    let mpi = built_for();
+    let network = or_skip!("unequal_devices_bind_the_pooled_limit_together", hosts(3, mpi));
+    let place = Place::new();
+    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
+    let target = devices.path.to_str().unwrap();
+    let line =
+        ["find", target, "--limit=mean<=10ms", "--budget=25s", "--json", "--max-starvation=100%"];
+    let document = place.run(&network, mpi, &line).ends(0).json();
+    let (iops, queue_depth) = answer(&document);
+    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
+    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
+    assert_eq!(devices.devices.len(), 3);
+}
+
+#[test]
+fn limit_on_each_host_is_bound_by_the_slowest() {
+    const NAME: &str = "limit_on_each_host_is_bound_by_the_slowest";
+    let mpi = built_for();
+    let network = or_skip!("limit_on_each_host_is_bound_by_the_slowest", hosts(3, mpi));
+    let place = Place::new();
+    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
+    let target = devices.path.to_str().unwrap();
+    let line = [
+        "find",
+        target,
+        "--limit=each:mean<=10ms",
+        "--budget=25s",
+        "--json",
+        "--max-starvation=100%",
+    ];
+    let document = place.run(&network, mpi, &line).ends(0).json();
+    let (iops, queue_depth) = answer(&document);
+    assert!((1940.0..=2040.0).contains(&iops), "{iops}");
+    // The slowest device serves three I/Os in exactly 10 ms, so noise decides between two and three there. The other
+    // hosts have the remainder.
+    assert!((8..=11).contains(&queue_depth), "{queue_depth}");
+}
+
+#[test]
+fn refusal_on_one_host_refuses_for_all() {
+    let mpi = built_for();
+    let network = or_skip!("refusal_on_one_host_refuses_for_all", hosts(3, mpi));
+    let place = Place::new();
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let foreign = data.join("iogauge-host-3.dat");
+    std::fs::write(&foreign, vec![7u8; 8 << 20]).unwrap();
+    let line = ["run", data.to_str().unwrap(), "--rw=randwrite", "--size=4m", "--runtime=1s"];
+    let done = place.run(&network, mpi, &line).ends(3);
+    assert!(
+        done.stderr.contains("host host-3: ") && done.stderr.contains("hint: "),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 1, "nothing was written");
+    assert_eq!(std::fs::read(&foreign).unwrap(), vec![7u8; 8 << 20]);
+}
+
+/// Starts an endless run of reads on three hosts. Returns when all of them do I/O.
+fn reading(place: &Place, network: &Network, mpi: Mpi) -> Child {
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let target = data.to_str().unwrap();
+    let line = [
+        "run",
+        target,
+        "--rw=randread",
+        "--size=4m",
+        "--runtime=1h",
+        "--iodepth=3",
+        "--ramp-time=0",
+    ];
+    let child = place.start(network, mpi, &line);
+    eventually(|| (1..=3).all(|host| data.join(format!("iogauge-host-{host}.dat")).exists()));
+    std::thread::sleep(Duration::from_secs(3));
+    child
+}
+
+/// Waits for the leading host's result after a host was lost.
+fn result_after_loss(place: &Place, network: &Network, mut child: Child, host: &str) {
+    let begin = Instant::now();
+    let rank = network.ranks(1);
+    let leads = |id: &u32| Path::new(&format!("/proc/{id}")).exists();
+    while rank.iter().any(leads) {
+        assert!(begin.elapsed() < NOTICED, "the leading host does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let document = place.last();
+    assert!(document["steps"][0]["read"]["ios"].as_u64().unwrap() > 0, "{document}");
+    let caveats = document["caveats"].as_array().unwrap();
+    let lost = caveats.iter().find(|caveat| caveat["code"] == "host-lost");
+    let message = lost.unwrap_or_else(|| panic!("{document}"))["message"].to_string();
+    assert!(message.contains(host), "{message}");
+    let _ = child.kill();
+    let done = Done::of(&child.wait_with_output().unwrap());
+    let expected = format!("host {host} was lost: ");
+    assert!(done.stderr.contains(&expected), "{}", done.stderr);
+}
+
+#[test]
+fn frozen_host_ends_the_run_and_keeps_the_result() {
+    let mpi = built_for();
+    let network = or_skip!("frozen_host_ends_the_run_and_keeps_the_result", hosts(3, mpi));
+    let place = Place::new();
+    let child = reading(&place, &network, mpi);
+    network.freeze(3);
+    result_after_loss(&place, &network, child, "host-3");
+}
+
+#[test]
+fn unplugged_host_ends_the_run_and_keeps_the_result() {
+    let mpi = built_for();
+    let network = or_skip!("unplugged_host_ends_the_run_and_keeps_the_result", hosts(3, mpi));
+    let place = Place::new();
+    let child = reading(&place, &network, mpi);
+    network.unplug(2).unwrap();
+    result_after_loss(&place, &network, child, "host-2");
+    // The host that was cut off ends by itself.
+    eventually(|| network.ranks(2).is_empty());
+}
+
+#[test]
+fn hosts_with_other_processors_are_named() {
+    let mpi = built_for();
+    let network = or_skip!("hosts_with_other_processors_are_named", hosts(3, mpi));
+    let place = Place::new();
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let line = [
+        "run",
+        data.to_str().unwrap(),
+        "--rw=randread",
+        "--size=4m",
+        "--runtime=1s",
+        "--iodepth=3",
+        "--json",
+    ];
+    // The third host may use one processor.
+    let script = place.path().join("start");
+    let choose = "[ $(hostname) != host-3 ] || taskset -p 1 $$ >/dev/null";
+    std::fs::write(&script, format!("{choose}\nexec {BINARY} \"$@\"\n")).unwrap();
+    let mut command = network.mpirun(mpi);
+    command.current_dir(place.path());
+    command.args(mpi.variable("XDG_DATA_HOME", place.path().to_str().unwrap()));
+    let output = command.arg("sh").arg(&script).args(line).output().unwrap();
+    let document = Done::of(&output).ends(0).json();
+    let caveats = document["caveats"].as_array().unwrap();
+    let found = caveats.iter().find(|caveat| caveat["code"] == "hosts-differ");
+    let message = found.unwrap_or_else(|| panic!("{document}"))["message"].to_string();
+    assert!(message.contains("1 processor on host-3"), "{message}");
+    // Hosts that are alike are not named.
+    let document = place.run(&network, mpi, &line).ends(0).json();
+    assert!(!document["caveats"].to_string().contains("hosts-differ"), "{document}");
+}
+
+#[test]
+fn frozen_and_continued_host_is_not_lost() {
+    let mpi = built_for();
+    let network = or_skip!("frozen_and_continued_host_is_not_lost", hosts(3, mpi));
+    let place = Place::new();
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let target = data.to_str().unwrap();
+    let line =
+        ["run", target, "--rw=randread", "--size=4m", "--runtime=8s", "--iodepth=3", "--json"];
+    let child = place.start(&network, mpi, &line);
+    eventually(|| (1..=3).all(|host| data.join(format!("iogauge-host-{host}.dat")).exists()));
+    std::thread::sleep(Duration::from_secs(2));
+    network.freeze(2);
+    std::thread::sleep(Duration::from_secs(3));
+    network.thaw(2);
+    let document = Done::of(&child.wait_with_output().unwrap()).ends(0).json();
+    let codes: Vec<&str> =
+        document["caveats"].as_array().unwrap().iter().filter_map(|c| c["code"].as_str()).collect();
+    assert!(!codes.contains(&"host-lost"), "{codes:?}");
+}
+
+#[test]
+fn signal_to_mpirun_keeps_the_result() {
+    let mpi = built_for();
+    let network = or_skip!("signal_to_mpirun_keeps_the_result", hosts(3, mpi));
+    for signal in ["INT", "TERM"] {
+        let place = Place::new();
+        let child = reading(&place, &network, mpi);
+        let begin = Instant::now();
+        iogauge_test_support::run("kill", &["-s", signal, &child.id().to_string()]).unwrap();
+        child.wait_with_output().unwrap();
+        assert!(begin.elapsed() < NOTICED, "{:?}", begin.elapsed());
+        let document = place.last();
+        assert_eq!(document["interrupted"], true, "{document}");
+        assert!(document["steps"][0]["read"]["ios"].as_u64().unwrap() > 0, "{document}");
+    }
+}
+
+#[test]
+fn control_of_a_host_takes_little_processor_time() {
+    let mpi = built_for();
+    let network = or_skip!("control_of_a_host_takes_little_processor_time", hosts(2, mpi));
+    let place = Place::new();
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    // The workers sleep nearly all of the time.
+    let target = data.to_str().unwrap();
+    let line = [
+        "run",
+        target,
+        "--rw=randread",
+        "--size=4m",
+        "--runtime=20s",
+        "--rate_iops=2",
+        "--iodepth=2",
+    ];
+    let mut child = place.start(&network, mpi, &line);
+    eventually(|| (1..=2).all(|host| data.join(format!("iogauge-host-{host}.dat")).exists()));
+    std::thread::sleep(Duration::from_secs(4));
+    let rank = *network.ranks(2).first().unwrap();
+    let worker = *iogauge_test_support::children(rank).first().unwrap();
+    let thread = thread_of(worker, "iogauge-hosts");
+    let (begin, before) = (Instant::now(), processor_time_ns(worker, thread));
+    std::thread::sleep(Duration::from_secs(8));
+    let used = (processor_time_ns(worker, thread) - before) as f64 / 1e9;
+    let share = used / begin.elapsed().as_secs_f64();
+    let _ = child.kill();
+    let _ = child.wait();
+    println!("the control thread takes {:.2} % of a processor", share * 100.0);
+    assert!(share < 0.01, "{share}");
+}
+
+/// Returns the id of a process's thread of this name.
+fn thread_of(process: u32, name: &str) -> u32 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let ids = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    let is_named = |id: &u32| {
+        std::fs::read_to_string(format!("/proc/{process}/task/{id}/comm")).unwrap().trim() == name
+    };
+    ids.into_iter().find(is_named).unwrap_or_else(|| panic!("no thread {name}"))
+}
+
+/// Returns the processor time of a thread in nanoseconds (kernel documentation, scheduler/sched-stats). Unlike that in
+/// `stat` it is not sampled: a thread that sleeps for whole ticks would be counted too often.
+fn processor_time_ns(process: u32, thread: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).unwrap();
+    stat.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn hosts_option_starts_mpirun_and_says_how() {
+    let place = Place::new();
+    let bin = place.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    // Stands for mpirun: it prints what it was called with.
+    let script = "#!/bin/sh\ncase $1 in --version) echo 'mpirun (Open MPI) 4.1.4';; *) echo \"called $*\";; esac\n";
+    let program = bin.join("mpirun");
+    std::fs::write(&program, script).unwrap();
+    iogauge_test_support::run("chmod", &["755", program.to_str().unwrap()]).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new(BINARY);
+    command.env("PATH", path).env("XDG_DATA_HOME", place.path());
+    let line = ["find", "/mnt", "--hosts", "a,n[1-2]", "--limit", "p99<=5ms"];
+    let done = Done::of(&command.args(line).output().unwrap()).ends(0);
+    let options = "-np 3 --host a,n1,n2 --map-by ppr:1:node --bind-to none";
+    assert!(done.stdout.contains(&format!("called {options}")), "{}", done.stdout);
+    assert!(done.stdout.contains("iogauge-mpi find /mnt --limit p99<=5ms"), "{}", done.stdout);
+    assert!(done.stderr.contains(&format!("running mpirun {options}")), "{}", done.stderr);
+    assert!(done.stderr.contains("'p99<=5ms'"), "{}", done.stderr);
+}
