@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command as Program;
 
-/// Tells whether this process runs with others, once it may start threads. The interrupt is set by signals.
+/// Returns the place of this process in a run. May start threads. Signals set the interrupt.
 pub type Join = fn(&Interrupt) -> anyhow::Result<Place>;
 
 /// The place of this process in a run.

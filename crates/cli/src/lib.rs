@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 pub use exit::Exit;
 pub use hosts::{Join, Place, alone};
 
-/// Runs the command line of this process. `join` tells whether other hosts take part.
+/// Runs the command that this process was started with. `join` connects it with other hosts, if there are any.
 #[must_use]
 pub fn main(join: Join) -> ExitCode {
     detach::settle();

@@ -1,11 +1,13 @@
 //! What is done with the workers of every host at the same time.
 
 use crate::message::HostState;
+use iogauge_io::clock::Clock;
 use iogauge_io::machine::ProcessCpu;
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::Window;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// A change of the workers of a host. Each gives the window that ends with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,11 @@ impl Action {
             }
         }
     }
+}
+
+/// Waits until a time of this process's clock.
+pub fn wait_until(at_ns: u64) {
+    std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(Clock::get().now_ns())));
 }
 
 /// Returns how the workers are, with the pauses since the last call.

@@ -1,12 +1,12 @@
 //! A host that does what the leader orders.
 
-use crate::act::{Action, state_of};
+use crate::act::{Action, state_of, wait_until};
 use crate::line::{Event, Line};
 use crate::message::{HostState, Numbered, Order, Report, decode, encode};
-use iogauge_io::clock::Clock;
 use iogauge_io::pool::WorkerPool;
-use iogauge_lab::error::LabError;
-use iogauge_lab::error::RefusedKind;
+use iogauge_io::worker::WorkerError;
+use iogauge_io::worker::accounting::Window;
+use iogauge_lab::error::{LabError, RefusedKind};
 use iogauge_lab::observe::Interrupt;
 use iogauge_lab::session::hosts::Starting;
 use iogauge_lab::session::member::Member;
@@ -95,10 +95,6 @@ impl Follower<'_> {
             let report = match order.content {
                 Order::End => return Ended::ByOrder,
                 Order::Introduce => Ok(Report::Introduced(Box::new(environment_on(real_clock())))),
-                Order::Close => {
-                    self.member = None;
-                    Ok(Report::Done)
-                }
                 Order::Open(opening) => {
                     // Releases the locks on the last target first.
                     self.member = None;
@@ -153,7 +149,7 @@ impl Follower<'_> {
         number: u64,
     ) -> Result<Result<(), Ended>, LabError> {
         let member = self.member.as_ref().ok_or_else(no_target)?;
-        sleep_until(at_ns);
+        wait_until(at_ns);
         // Set if the disk runs out of room, or if the leader is in a hurry.
         let hurry = Interrupt::default();
         let orders = &mut self.orders;
@@ -184,10 +180,6 @@ fn no_target() -> LabError {
 
 fn refused(error: LabError) -> Report {
     Report::Refused { kind: RefusedKind::of(&error), message: error.to_string() }
-}
-
-fn sleep_until(at_ns: u64) {
-    std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(Clock::get().now_ns())));
 }
 
 /// Workers that serve the leader's orders.
@@ -222,7 +214,7 @@ impl Serving<'_, '_> {
                         self.hurry.set();
                     }
                     let window = self.pool.stop().map(Some);
-                    self.answer(number, window.map_err(LabError::from));
+                    self.answer(number, window);
                     return Ok(());
                 }
                 Order::End => {
@@ -243,19 +235,18 @@ impl Serving<'_, '_> {
         let now_ns = self.pool.now_ns();
         let window = self.pool.advance(at_ns.saturating_sub(now_ns));
         let window = window.and_then(|()| action.apply(self.pool));
-        self.answer(number, window.map_err(LabError::from));
+        self.answer(number, window);
     }
 
-    fn answer(
-        &mut self,
-        number: u64,
-        window: Result<Option<iogauge_io::worker::accounting::Window>, LabError>,
-    ) {
-        let report = window.map(|window| Report::Window {
-            window: window.map(Box::new),
-            state: Box::new(self.state()),
-        });
-        self.orders.report(number, report.unwrap_or_else(refused));
+    fn answer(&mut self, number: u64, window: Result<Option<Window>, WorkerError>) {
+        let report = match window {
+            Ok(window) => {
+                let window = window.map(Box::new);
+                Report::Window { window, state: Box::new(self.state()) }
+            }
+            Err(error) => refused(error.into()),
+        };
+        self.orders.report(number, report);
         self.pulsed = Instant::now();
     }
 
@@ -266,11 +257,12 @@ impl Serving<'_, '_> {
 
     /// Reports the state, more often while it may change soon.
     fn pulse(&mut self) {
-        let state = self.state();
-        let every = if state.is_drained { PULSE } else { PULSE_CHANGING };
-        if self.pulsed.elapsed() >= every || state.is_finished {
+        let every = if self.pool.drained() { PULSE } else { PULSE_CHANGING };
+        if self.pulsed.elapsed() >= every || self.pool.finished() {
             self.pulsed = Instant::now();
-            self.orders.report(0, Report::Pulse(Box::new(state)));
+            // Takes the pauses, so it is made only if it is sent.
+            let state = Box::new(self.state());
+            self.orders.report(0, Report::Pulse(state));
         }
     }
 }

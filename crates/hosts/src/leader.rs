@@ -1,5 +1,6 @@
 //! The host that runs the command: it orders, and waits for the reports of the others.
 
+use crate::act::wait_until;
 use crate::line::{Event, Line};
 use crate::message::{HostState, Numbered, Order, Report, decode, encode};
 use crate::pool::HostsPool;
@@ -10,6 +11,7 @@ use iogauge_lab::observe::Interrupt;
 use iogauge_lab::session::hosts::{Hosts, Opening, Started, Starting};
 use iogauge_model::result::Environment;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,12 @@ const COMPARING: Duration = Duration::from_secs(8);
 pub(crate) struct Lost {
     pub(crate) host: String,
     pub(crate) reason: String,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host {} was lost: {}", self.host, self.reason)
+    }
 }
 
 impl From<Lost> for LabError {
@@ -223,7 +231,7 @@ impl Leader {
         Self { followers: Arc::new(Mutex::new(followers)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Followers> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Followers> {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -266,12 +274,6 @@ impl Leader {
     }
 }
 
-/// Waits until a time of this process's clock.
-pub(crate) fn wait_until(at_ns: u64) {
-    let left_ns = at_ns.saturating_sub(Clock::get().now_ns());
-    std::thread::sleep(Duration::from_nanos(left_ns));
-}
-
 /// Numbers hosts of the same name.
 fn tell_apart(names: &mut [String]) {
     let copy = names.to_vec();
@@ -311,7 +313,7 @@ impl Hosts for Leader {
         let answers = followers.answers(number, None)?;
         followers.refusal(&answers)?;
         if interrupt.is_set() {
-            // They end what they do when they are told to end.
+            // Followers stop writing when the run ends.
             return Err(LabError::InterruptedPreparing);
         }
         Ok(())
@@ -331,11 +333,11 @@ impl Hosts for Leader {
         let answers = followers.answers(number, Some(PATIENCE))?;
         followers.refusal(&answers)?;
         drop(followers);
-        Ok(Box::new(HostsPool::start(own?, self.followers.clone(), starting)?))
+        Ok(Box::new(HostsPool::start(own?, self.clone(), starting)?))
     }
 
     fn lost(&self) -> Option<String> {
-        self.lock().lost().map(|Lost { host, reason }| format!("host {host} was lost: {reason}"))
+        self.lock().lost().map(Lost::to_string)
     }
 
     fn end(&self) {

@@ -29,8 +29,6 @@ pub enum Order {
     Act { action: Action, at_ns: u64 },
     /// End the workers and report their last window.
     Stop { in_hurry: bool },
-    /// Release the target.
-    Close,
     /// Nothing more follows.
     End,
 }

@@ -1,18 +1,17 @@
 //! The workers of all hosts as one pool.
 
-use crate::act::{Action, state_of};
-use crate::leader::{AHEAD_NS, Followers, Lost, PATIENCE};
+use crate::act::Action;
+use crate::leader::{AHEAD_NS, Leader, Lost, PATIENCE};
 use crate::message::{HostState, Order, Report};
 use iogauge_io::clock::Clock;
 use iogauge_io::machine::{DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Starvation};
-use iogauge_io::pool::{Arrivals, LiveFigures, Paused, WorkerHandle, WorkerPool};
+use iogauge_io::pool::{Arrivals, LiveFigures, Paused, WorkerHandle, WorkerPool, share};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_io::worker::control::IoFault;
-use iogauge_lab::session::hosts::{Starting, share};
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use iogauge_lab::session::hosts::Starting;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time for the workers of all hosts to end. A host gives up on its own workers after a minute.
@@ -32,11 +31,13 @@ struct Progress {
 /// A worker pool over several hosts.
 pub struct HostsPool {
     own: Box<dyn WorkerPool>,
-    followers: Arc<Mutex<Followers>>,
+    leader: Leader,
     names: Vec<String>,
-    /// The last state of each host, that of this one first.
+    /// The last state of each other host, by its rank less 1. This host is asked itself.
     states: Vec<HostState>,
+    /// By rank, this host first.
     progress: Vec<Progress>,
+    /// Pauses of the other hosts.
     paused: Paused,
     /// What was done since the last window that was asked for.
     before: Option<Window>,
@@ -55,17 +56,17 @@ impl std::fmt::Debug for HostsPool {
 impl HostsPool {
     /// Takes over the workers of this host, and those that the followers have just started.
     pub(crate) fn start(
-        mut own: Box<dyn WorkerPool>,
-        followers: Arc<Mutex<Followers>>,
+        own: Box<dyn WorkerPool>,
+        leader: Leader,
         starting: &Starting,
     ) -> Result<Self, WorkerError> {
-        let names = lock(&followers).names().to_vec();
+        let names = leader.lock().names().to_vec();
         let hosts = names.len() as u32;
         let progress = Progress { ios: 0, at: Instant::now() };
-        let states = vec![state_of(own.as_mut()); names.len()];
+        let states = vec![HostState::default(); names.len() - 1];
         let mut pool = Self {
             own,
-            followers,
+            leader,
             progress: vec![progress; names.len()],
             states,
             names,
@@ -95,7 +96,7 @@ impl HostsPool {
         }
         let at_ns = Clock::get().now_ns() + AHEAD_NS;
         let order = |rank: usize, at_ns| Order::Act { action: action(rank as u32), at_ns };
-        let number = lock(&self.followers).order_at(at_ns, order);
+        let number = self.leader.lock().order_at(at_ns, order);
         self.own.advance(at_ns.saturating_sub(Clock::get().now_ns()))?;
         let own = action(0).apply(self.own.as_mut())?;
         self.gather(own, number, PATIENCE)
@@ -108,12 +109,12 @@ impl HostsPool {
         number: u64,
         patience: Duration,
     ) -> Result<Option<Vec<Option<Window>>>, WorkerError> {
-        self.take_own_state();
-        let answers = lock(&self.followers).answers(number, Some(patience));
+        self.note_progress(0, self.own.live());
+        let answers = self.leader.lock().answers(number, Some(patience));
         let answers = match answers {
             Ok(answers) => answers,
             Err(lost) => {
-                self.lose(lost);
+                self.lose(&lost);
                 return Ok(None);
             }
         };
@@ -134,36 +135,40 @@ impl HostsPool {
         Ok(self.losses.is_empty().then_some(windows))
     }
 
-    fn lose(&mut self, lost: Lost) {
-        self.losses.push(format!("host {} was lost: {}", lost.host, lost.reason));
+    fn lose(&mut self, lost: &Lost) {
+        self.losses.push(lost.to_string());
     }
 
-    fn take_own_state(&mut self) {
-        let state = state_of(self.own.as_mut());
-        self.take_state(0, state);
-    }
-
+    /// Takes the state of another host.
     fn take_state(&mut self, rank: usize, state: HostState) {
         self.paused.add(state.paused);
-        let live = state.live;
+        self.note_progress(rank, state.live);
+        self.states[rank - 1] = state;
+    }
+
+    fn note_progress(&mut self, rank: usize, live: LiveFigures) {
         if live.ios != self.progress[rank].ios || live.outstanding == 0 {
             self.progress[rank] = Progress { ios: live.ios, at: Instant::now() };
         }
-        self.states[rank] = state;
+    }
+
+    /// Returns the live figures of each host, this one first.
+    fn each_live(&self) -> impl Iterator<Item = LiveFigures> {
+        std::iter::once(self.own.live()).chain(self.states.iter().map(|state| state.live))
     }
 
     /// Takes what the other hosts report by themselves.
     fn take_pulses(&mut self) {
-        let mut followers = lock(&self.followers);
+        let mut followers = self.leader.lock();
         let pulses = followers.take_pulses();
         let lost = followers.lost().cloned();
         drop(followers);
         for (rank, state) in pulses {
             self.take_state(rank, state);
         }
-        self.take_own_state();
+        self.note_progress(0, self.own.live());
         match lost {
-            Some(lost) if self.losses.is_empty() => self.lose(lost),
+            Some(lost) if self.losses.is_empty() => self.lose(&lost),
             _ => self.notice_silent_storage(),
         }
     }
@@ -173,10 +178,10 @@ impl HostsPool {
         let silent = |progress: &Progress| progress.at.elapsed() >= STORAGE_SILENCE;
         if let (true, Some(rank)) = (self.losses.is_empty(), self.progress.iter().position(silent))
         {
-            let outstanding = self.states[rank].live.outstanding;
+            let outstanding = self.each_live().nth(rank).map_or(0, |live| live.outstanding);
             let reason = format!("its storage has completed none of {outstanding} I/Os for 8 s");
-            let lost = lock(&self.followers).lose(rank, reason);
-            self.lose(lost);
+            let lost = self.leader.lock().lose(rank, reason);
+            self.lose(&lost);
         }
     }
 
@@ -202,9 +207,9 @@ fn join(windows: impl Iterator<Item = Window>) -> Window {
     let mut workers = Vec::new();
     for mut window in windows {
         let of_host = std::mem::take(&mut window.workers);
-        joined.hosts.push(HostWindow::of(window.directions.clone(), &of_host));
+        joined.join(&window);
+        joined.hosts.push(HostWindow::of(window.directions, &of_host));
         workers.push(of_host);
-        joined.join(window);
     }
     // In this order, a worker keeps its place when each host adds one.
     let most = workers.iter().map(Vec::len).max().unwrap_or(0);
@@ -212,10 +217,6 @@ fn join(windows: impl Iterator<Item = Window>) -> Window {
         |n: usize| workers.iter().map(move |of_host| of_host.get(n).copied().unwrap_or_default());
     joined.workers = (0..most).flat_map(nth).collect();
     joined
-}
-
-fn lock(followers: &Mutex<Followers>) -> MutexGuard<'_, Followers> {
-    followers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl WorkerPool for HostsPool {
@@ -245,12 +246,13 @@ impl WorkerPool for HostsPool {
 
     fn most_depth(&self) -> Option<u32> {
         // Hosts have equal parts, so the one that can do least limits all.
-        let least = self.states.iter().filter_map(|state| state.most_depth).min()?;
+        let others = self.states.iter().filter_map(|state| state.most_depth);
+        let least = self.own.most_depth().into_iter().chain(others).min()?;
         Some(least.saturating_mul(self.names.len() as u32))
     }
 
     fn could_add_worker(&self) -> bool {
-        self.states.iter().any(|state| state.could_add_worker)
+        self.own.could_add_worker() || self.states.iter().any(|state| state.could_add_worker)
     }
 
     fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
@@ -279,12 +281,15 @@ impl WorkerPool for HostsPool {
     }
 
     fn take_pauses(&mut self) -> Paused {
-        std::mem::take(&mut self.paused)
+        let mut paused = std::mem::take(&mut self.paused);
+        paused.add(self.own.take_pauses());
+        paused
     }
 
     fn starvation(&self) -> Option<Starvation> {
         // The host that lacked the most of each kind stands for all: a search waits until none lacks any.
-        let each = self.states.iter().filter_map(|state| state.starvation);
+        let others = self.states.iter().filter_map(|state| state.starvation);
+        let each = self.own.starvation().into_iter().chain(others);
         each.reduce(|a, b| Starvation {
             wait_ns: a.wait_ns.max(b.wait_ns),
             others_ns: a.others_ns.max(b.others_ns),
@@ -310,15 +315,16 @@ impl WorkerPool for HostsPool {
         if std::mem::replace(&mut self.is_stopped, true) || !self.losses.is_empty() {
             return self.own.stop();
         }
-        let hurries = |flag: &Arc<AtomicBool>| flag.load(std::sync::atomic::Ordering::Relaxed);
+        let hurries = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         let in_hurry = self.hurry.as_ref().is_some_and(hurries);
-        let number = lock(&self.followers).order(|_| Order::Stop { in_hurry });
+        let number = self.leader.lock().order(|_| Order::Stop { in_hurry });
         let own = self.own.stop()?;
         let patience = if in_hurry { ENDING_IN_HURRY } else { ENDING };
         let windows = self.gather(Some(own), number, patience)?;
-        let states = self.states.iter().zip(&self.names);
-        self.left_behind = states
-            .flat_map(|(state, host)| state.left_behind.iter().map(move |l| format!("{host}: {l}")))
+        let others = self.states.iter().map(|state| &state.left_behind[..]);
+        let each = std::iter::once(self.own.left_behind()).chain(others).zip(&self.names);
+        self.left_behind = each
+            .flat_map(|(told, host)| told.iter().map(move |line| format!("{host}: {line}")))
             .collect();
         Ok(self.joined(windows))
     }
@@ -332,7 +338,7 @@ impl WorkerPool for HostsPool {
     }
 
     fn workers(&self) -> usize {
-        self.states.iter().map(|state| state.workers).sum()
+        self.own.workers() + self.states.iter().map(|state| state.workers).sum::<usize>()
     }
 
     fn arrivals(&self) -> &Arrivals {
@@ -344,8 +350,11 @@ impl WorkerPool for HostsPool {
     }
 
     fn fallbacks(&self) -> Vec<String> {
-        let all = self.states.iter().flat_map(|state| state.fallbacks.iter().map(|f| (f, ())));
-        all.collect::<BTreeMap<_, _>>().into_keys().cloned().collect()
+        let mut all = self.own.fallbacks();
+        all.extend(self.states.iter().flat_map(|state| state.fallbacks.iter().cloned()));
+        all.sort();
+        all.dedup();
+        all
     }
 
     fn losses(&self) -> Vec<String> {
@@ -357,7 +366,8 @@ impl WorkerPool for HostsPool {
             user_ns: a.user_ns + b.user_ns,
             system_ns: a.system_ns + b.system_ns,
         };
-        self.states.iter().map(|state| state.cpu).reduce(sum)
+        let own = self.own.cpu().unwrap_or_else(ProcessCpu::now);
+        Some(self.states.iter().map(|state| state.cpu).fold(own, sum))
     }
 
     fn tells_workers_apart(&self) -> bool {
@@ -370,15 +380,17 @@ impl WorkerPool for HostsPool {
     }
 
     fn drained(&self) -> bool {
-        !self.losses.is_empty() || self.states.iter().all(|state| state.is_drained)
+        let others = || self.states.iter().all(|state| state.is_drained);
+        !self.losses.is_empty() || self.own.drained() && others()
     }
 
     fn finished(&self) -> bool {
-        !self.losses.is_empty() || self.states.iter().all(|state| state.is_finished)
+        let others = || self.states.iter().all(|state| state.is_finished);
+        !self.losses.is_empty() || self.own.finished() && others()
     }
 
     fn live(&self) -> LiveFigures {
-        self.states.iter().fold(LiveFigures::default(), |sum, HostState { live, .. }| LiveFigures {
+        self.each_live().fold(LiveFigures::default(), |sum, live| LiveFigures {
             ios: sum.ios + live.ios,
             bytes: sum.bytes + live.bytes,
             latency_ns: sum.latency_ns + live.latency_ns,
@@ -389,7 +401,7 @@ impl WorkerPool for HostsPool {
     }
 
     fn fault(&self) -> Option<(u32, IoFault)> {
-        self.states.iter().find_map(|state| state.fault)
+        self.own.fault().or_else(|| self.states.iter().find_map(|state| state.fault))
     }
 }
 
@@ -397,7 +409,7 @@ impl Drop for HostsPool {
     /// Ends the workers of the other hosts, whatever ended the measurement.
     fn drop(&mut self) {
         if !self.is_stopped {
-            lock(&self.followers).order(|_| Order::Stop { in_hurry: true });
+            self.leader.lock().order(|_| Order::Stop { in_hurry: true });
         }
     }
 }

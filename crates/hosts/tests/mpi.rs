@@ -43,6 +43,30 @@ impl Place {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// Creates a directory for test files.
+    fn data(&self) -> PathBuf {
+        let data = self.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        data
+    }
+
+    /// Returns the answer of a search on all hosts: IOPS and queue depth.
+    fn find(
+        &self,
+        network: &Network,
+        mpi: Mpi,
+        target: &str,
+        limit: &str,
+        budget: &str,
+    ) -> (f64, u64) {
+        let (limit, budget) = (format!("--limit={limit}"), format!("--budget={budget}"));
+        let line = ["find", target, &limit, &budget, "--json", "--max-starvation=100%"];
+        let document = self.run(network, mpi, &line).ends(0).json();
+        let answer = &document["answer"];
+        let iops = answer["iops"]["mean"].as_f64();
+        (iops.unwrap_or_else(|| panic!("{document:#}")), answer["depth"].as_u64().unwrap())
+    }
+
     /// Returns the last result in the history.
     fn last(&self) -> Value {
         let mut command = Command::new(BINARY);
@@ -135,13 +159,6 @@ impl Devices {
     }
 }
 
-/// Returns the answer of a search: IOPS and queue depth.
-fn answer(document: &Value) -> (f64, u64) {
-    let answer = &document["answer"];
-    let iops = answer["iops"]["mean"].as_f64();
-    (iops.unwrap_or_else(|| panic!("{document:#}")), answer["depth"].as_u64().unwrap())
-}
-
 #[test]
 fn shared_device_is_found_at_its_own_speed() {
     const NAME: &str = "shared_device_is_found_at_its_own_speed";
@@ -152,10 +169,7 @@ fn shared_device_is_found_at_its_own_speed() {
     let limits = [(device.path.as_path(), 2000)];
     let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
     let target = device.path.to_str().unwrap();
-    let line =
-        ["find", target, "--limit=mean<=10ms", "--budget=40s", "--json", "--max-starvation=100%"];
-    let document = place.run(&network, mpi, &line).ends(0).json();
-    let (iops, queue_depth) = answer(&document);
+    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "40s");
     assert!((1960.0..=2040.0).contains(&iops), "{iops}");
     assert!((19..=21).contains(&queue_depth), "{queue_depth}");
 }
@@ -168,10 +182,7 @@ fn unequal_devices_bind_the_pooled_limit_together() {
     let place = Place::new();
     let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
     let target = devices.path.to_str().unwrap();
-    let line =
-        ["find", target, "--limit=mean<=10ms", "--budget=25s", "--json", "--max-starvation=100%"];
-    let document = place.run(&network, mpi, &line).ends(0).json();
-    let (iops, queue_depth) = answer(&document);
+    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "25s");
     assert!((1960.0..=2040.0).contains(&iops), "{iops}");
     assert!((19..=21).contains(&queue_depth), "{queue_depth}");
     assert_eq!(devices.devices.len(), 3);
@@ -185,16 +196,7 @@ fn limit_on_each_host_is_bound_by_the_slowest() {
     let place = Place::new();
     let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
     let target = devices.path.to_str().unwrap();
-    let line = [
-        "find",
-        target,
-        "--limit=each:mean<=10ms",
-        "--budget=25s",
-        "--json",
-        "--max-starvation=100%",
-    ];
-    let document = place.run(&network, mpi, &line).ends(0).json();
-    let (iops, queue_depth) = answer(&document);
+    let (iops, queue_depth) = place.find(&network, mpi, target, "each:mean<=10ms", "25s");
     assert!((1940.0..=2040.0).contains(&iops), "{iops}");
     // The slowest device serves three I/Os in exactly 10 ms, so noise decides between two and three there. The other
     // hosts have the remainder.
@@ -206,8 +208,7 @@ fn refusal_on_one_host_refuses_for_all() {
     let mpi = built_for();
     let network = or_skip!("refusal_on_one_host_refuses_for_all", hosts(3, mpi));
     let place = Place::new();
-    let data = place.path().join("data");
-    std::fs::create_dir(&data).unwrap();
+    let data = place.data();
     let foreign = data.join("iogauge-host-3.dat");
     std::fs::write(&foreign, vec![7u8; 8 << 20]).unwrap();
     let line = ["run", data.to_str().unwrap(), "--rw=randwrite", "--size=4m", "--runtime=1s"];
@@ -223,8 +224,7 @@ fn refusal_on_one_host_refuses_for_all() {
 
 /// Starts an endless run of reads on three hosts. Returns when all of them do I/O.
 fn reading(place: &Place, network: &Network, mpi: Mpi) -> Child {
-    let data = place.path().join("data");
-    std::fs::create_dir(&data).unwrap();
+    let data = place.data();
     let target = data.to_str().unwrap();
     let line = [
         "run",
@@ -289,8 +289,7 @@ fn hosts_with_other_processors_are_named() {
     let mpi = built_for();
     let network = or_skip!("hosts_with_other_processors_are_named", hosts(3, mpi));
     let place = Place::new();
-    let data = place.path().join("data");
-    std::fs::create_dir(&data).unwrap();
+    let data = place.data();
     let line = [
         "run",
         data.to_str().unwrap(),
@@ -323,8 +322,7 @@ fn frozen_and_continued_host_is_not_lost() {
     let mpi = built_for();
     let network = or_skip!("frozen_and_continued_host_is_not_lost", hosts(3, mpi));
     let place = Place::new();
-    let data = place.path().join("data");
-    std::fs::create_dir(&data).unwrap();
+    let data = place.data();
     let target = data.to_str().unwrap();
     let line =
         ["run", target, "--rw=randread", "--size=4m", "--runtime=8s", "--iodepth=3", "--json"];
@@ -362,8 +360,7 @@ fn control_of_a_host_takes_little_processor_time() {
     let mpi = built_for();
     let network = or_skip!("control_of_a_host_takes_little_processor_time", hosts(2, mpi));
     let place = Place::new();
-    let data = place.path().join("data");
-    std::fs::create_dir(&data).unwrap();
+    let data = place.data();
     // The workers sleep nearly all of the time.
     let target = data.to_str().unwrap();
     let line = [

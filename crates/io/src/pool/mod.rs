@@ -434,7 +434,8 @@ impl JobPlan {
 }
 
 /// Returns one part of a whole number that is divided evenly. The first parts get the remainder.
-fn share(total: u32, parts: u32, index: u32) -> u32 {
+#[must_use]
+pub fn share(total: u32, parts: u32, index: u32) -> u32 {
     total / parts.max(1) + u32::from(index < total % parts.max(1))
 }
 

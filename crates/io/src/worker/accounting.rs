@@ -407,12 +407,7 @@ impl Window {
     /// else, and the windows of that host's workers in `workers`.
     pub(crate) fn add_host(&mut self, mut own: Self, workers: &[WorkerWindow]) {
         own.sum_up_jobs();
-        self.keep_jobs_apart(own.jobs.len());
-        for (mine, theirs) in self.jobs.iter_mut().zip(&own.jobs) {
-            merge(mine, theirs);
-        }
-        merge(&mut self.directions, &own.directions);
-        self.ended_ns = self.ended_ns.max(own.ended_ns);
+        self.join(&own);
         self.hosts.push(HostWindow::of(own.directions, workers));
     }
 
@@ -548,7 +543,7 @@ impl Window {
     }
 
     /// Adds what other workers did in the same time.
-    pub fn join(&mut self, beside: Self) {
+    pub fn join(&mut self, beside: &Self) {
         merge(&mut self.directions, &beside.directions);
         self.keep_jobs_apart(beside.jobs.len());
         for (mine, theirs) in self.jobs.iter_mut().zip(&beside.jobs) {
@@ -560,8 +555,8 @@ impl Window {
                 mine.get_or_insert_default().join(*theirs);
             }
         }
-        self.workers.extend(beside.workers);
-        self.hosts.extend(beside.hosts);
+        self.workers.extend(&beside.workers);
+        self.hosts.extend_from_slice(&beside.hosts);
         self.ended_ns = self.ended_ns.max(beside.ended_ns);
     }
 

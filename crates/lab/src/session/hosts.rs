@@ -6,7 +6,7 @@
 use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
-use iogauge_io::pool::WorkerPool;
+use iogauge_io::pool::{WorkerPool, share};
 use iogauge_io::targets::Intent;
 use iogauge_model::load::{Arrivals, Load};
 use iogauge_model::result::Environment;
@@ -72,12 +72,6 @@ impl Starting {
     pub fn queue_depth(&self) -> u32 {
         self.jobs.iter().map(|(load, _)| load.queue_depth()).sum()
     }
-}
-
-/// Returns one part of a whole number that is divided evenly. The first parts get the remainder.
-#[must_use]
-pub fn share(total: u32, parts: u32, index: u32) -> u32 {
-    total / parts + u32::from(index < total % parts)
 }
 
 fn share_of_load(load: &Load, index: u32, hosts: u32) -> Load {

@@ -58,10 +58,4 @@ impl Member {
         let mut watch = Watch { observer: &mut Blind, interrupt };
         reserve::watched(&self.rig, &mut watch, |_| Ok(serve(pool.as_mut())))
     }
-
-    /// Returns why a measurement was stopped, if not by a user.
-    #[must_use]
-    pub fn stopped_by(&self) -> Option<&str> {
-        self.rig.stopped_by()
-    }
 }
