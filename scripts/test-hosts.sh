@@ -1,18 +1,28 @@
 #!/usr/bin/env bash
-# Runs the tests of several hosts by MPI: with each implementation that is installed, on hosts of this machine.
+# Runs the tests of several hosts by MPI, on hosts of this machine.
+#
+# Arguments are the MPI compilers to build with; without any, each that is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/rocksdb-env.sh
 source scripts/mpi-env.sh
 
 if ((${#mpi_features[@]} == 0)); then
     echo 'tests of several hosts need MPI (Open MPI or MPICH) and libclang' >&2
     exit 1
 fi
+if (($# == 0)); then set -- "${mpi_compilers[@]}"; fi
+
+# The build of the bindings does not notice another compiler.
+forget_compiler() { cargo clean -q -p mpi-sys; }
+trap forget_compiler EXIT
+
 status=0
-for compiler in "${mpi_compilers[@]}"; do
+for compiler in "$@"; do
     printf '\n== %s\n' "$compiler"
-    # The build of the bindings does not notice another compiler.
-    cargo clean -q -p mpi-sys
-    MPICC=$compiler cargo test -p iogauge-hosts "${mpi_features[@]}" --test mpi -- --nocapture || status=$?
+    forget_compiler
+    # With the packages and features of all tests, nothing else is built again.
+    MPICC=$compiler cargo test --no-fail-fast --workspace "${rocksdb_features[@]}" "${mpi_features[@]}" \
+        --test 'mpi*' -- --show-output || status=$?
 done
 exit "$status"

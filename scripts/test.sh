@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/rocksdb-env.sh
+source scripts/mpi-env.sh
 
 # Reduces the output of passing tests to the lines with SKIPPED, and counts results.
 show_and_count() {
@@ -52,9 +53,18 @@ all() {
             echo 'SKIPPED crates/db/tests/rocksdb: the package librocksdb-dev is not installed'
             [[ ${IOGAUGE_REQUIRE_ALL:-} != 1 ]] || status=1
         fi
-        set -- --workspace "${rocksdb_features[@]}"
+        if ((${#mpi_features[@]} == 0)); then
+            echo 'SKIPPED crates/hosts/tests/mpi: neither Open MPI nor MPICH is installed with libclang'
+            [[ ${IOGAUGE_REQUIRE_ALL:-} != 1 ]] || status=1
+        fi
+        cargo test --no-fail-fast --workspace "${rocksdb_features[@]}" "${mpi_features[@]}" -- --show-output || status=$?
+        # The tests above have used the first.
+        if ((${#mpi_compilers[@]} > 1)); then
+            scripts/test-hosts.sh "${mpi_compilers[@]:1}" || status=$?
+        fi
+    else
+        cargo test --no-fail-fast "$@" -- --show-output || status=$?
     fi
-    cargo test --no-fail-fast "$@" -- --show-output || status=$?
     return "$status"
 }
 
