@@ -116,6 +116,30 @@ pub const CLOSED: &[Scenario] = &[
     Scenario {
         chance: false,
         ..Scenario::reads(
+            "64 hosts, shared bus",
+            "channels=64,service=1ms,bus=40960000,hosts=64",
+            &["mean<=10ms"],
+            Formula(1e4),
+        )
+    },
+    Scenario {
+        chance: false,
+        ..Scenario::reads(
+            "1,000 hosts, shared bus",
+            "channels=64,service=1ms,bus=40960000,hosts=1000",
+            &["mean<=200ms"],
+            Formula(1e4),
+        )
+    },
+    Scenario::reads(
+        "1,000 hosts",
+        "channels=64,service=1ms,hosts=1000",
+        &["mean<=50ms"],
+        Formula(6.4e4),
+    ),
+    Scenario {
+        chance: false,
+        ..Scenario::reads(
             "cap with burst credits",
             "channels=64,service=1ms,iops_cap=3000,burst=30000",
             &["mean<=20ms"],
