@@ -7,6 +7,7 @@ use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::Window;
 use serde::{Deserialize, Serialize};
+use std::num::NonZero;
 use std::time::Duration;
 
 /// A change of the workers of a host. Each gives the window that ends with it.
@@ -47,11 +48,22 @@ pub fn wait_until(at_ns: u64) {
     std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(Clock::get().now_ns())));
 }
 
+/// Returns the number of processors that workers can use at once; 0 if it is unknown whether they alone use the process's
+/// processor time.
+pub(crate) fn processors_of(pool: &dyn WorkerPool) -> u32 {
+    if !pool.is_only_client() || pool.is_virtual() {
+        return 0;
+    }
+    let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZero::get);
+    processors.min(pool.workers()) as u32
+}
+
 /// Returns how the workers are, with the pauses since the last call.
 pub fn state_of(pool: &mut dyn WorkerPool) -> HostState {
     HostState {
         live: pool.live(),
         workers: pool.workers(),
+        processors: processors_of(pool),
         is_drained: pool.drained(),
         is_finished: pool.finished(),
         could_add_worker: pool.could_add_worker(),

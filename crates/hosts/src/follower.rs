@@ -3,6 +3,7 @@
 use crate::act::{Action, state_of, wait_until};
 use crate::line::{Event, Line};
 use crate::message::{HostState, Numbered, Order, Report, decode, encode};
+use iogauge_io::machine::boot_id;
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::Window;
@@ -94,7 +95,10 @@ impl Follower<'_> {
             let number = order.number;
             let report = match order.content {
                 Order::End => return Ended::ByOrder,
-                Order::Introduce => Ok(Report::Introduced(Box::new(environment_on(real_clock())))),
+                Order::Introduce => Ok(Report::Introduced {
+                    environment: Box::new(environment_on(real_clock())),
+                    boot_id: boot_id(),
+                }),
                 Order::Open(opening) => {
                     // Releases the locks on the last target first.
                     self.member = None;
@@ -154,7 +158,8 @@ impl Follower<'_> {
         let hurry = Interrupt::default();
         let orders = &mut self.orders;
         member.run(starting, &hurry, |pool| {
-            orders.report(number, Report::Done);
+            let state = Box::new(state_of(pool));
+            orders.report(number, Report::Window { window: None, state });
             Serving { pool, orders, hurry: &hurry, pulsed: Instant::now() }.serve()
         })
     }

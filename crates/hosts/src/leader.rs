@@ -5,6 +5,7 @@ use crate::line::{Event, Line};
 use crate::message::{HostState, Numbered, Order, Report, decode, encode};
 use crate::pool::HostsPool;
 use iogauge_io::clock::Clock;
+use iogauge_io::machine::boot_id;
 use iogauge_lab::error::LabError;
 use iogauge_lab::error::RefusedKind;
 use iogauge_lab::observe::Interrupt;
@@ -57,12 +58,19 @@ pub(crate) struct Followers {
     lost: Option<Lost>,
     /// Environments of the followers, in order of the ranks; empty before they introduced themselves.
     environments: Vec<Environment>,
+    /// Whether each follower has the kernel of this host.
+    same_kernel: Vec<bool>,
     interrupt: Interrupt,
 }
 
 impl Followers {
     pub(crate) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Returns true if a host, by its rank, has the kernel of this one.
+    pub(crate) fn has_same_kernel(&self, rank: usize) -> bool {
+        rank == 0 || self.same_kernel[rank - 1]
     }
 
     pub(crate) fn lost(&self) -> Option<&Lost> {
@@ -104,12 +112,19 @@ impl Followers {
         here_ns.wrapping_add_signed(offset)
     }
 
-    /// Returns the largest error between the clocks of two hosts, in nanoseconds; `None` before all are compared.
+    /// Returns the largest error of a host's clock against that of this host, in nanoseconds; `None` before all are
+    /// compared.
     pub(crate) fn clock_error_ns(&self) -> Option<u64> {
-        let now_ns = Clock::get().now_ns();
-        let line = self.line.as_ref()?;
-        let error = |rank| Some(line.offset_of(rank, now_ns)?.error_ns);
-        self.ranks().map(error).try_fold(0, |most: u64, error| Some(most.max(error?)))
+        let errors = self.ranks().map(|rank| self.clock_error_ns_of(rank));
+        errors.into_iter().try_fold(0, |most: u64, error| Some(most.max(error?)))
+    }
+
+    /// Returns the error of a host's clock against that of this host, in nanoseconds; `None` before they are compared.
+    pub(crate) fn clock_error_ns_of(&self, rank: usize) -> Option<u64> {
+        if rank == 0 {
+            return Some(0);
+        }
+        Some(self.line.as_ref()?.offset_of(rank, Clock::get().now_ns())?.error_ns)
     }
 
     /// Takes what has arrived within `timeout`: at most one event. Returns the report and its order's number.
@@ -226,6 +241,7 @@ impl Leader {
             pulses,
             lost: None,
             environments: Vec::new(),
+            same_kernel: Vec::new(),
             interrupt,
         };
         Self { followers: Arc::new(Mutex::new(followers)) }
@@ -235,7 +251,8 @@ impl Leader {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the largest error between the clocks of two hosts, in nanoseconds; `None` before all are compared.
+    /// Returns the largest error of a host's clock against that of this host, in nanoseconds; `None` before all are
+    /// compared.
     #[must_use]
     pub fn clock_error_ns(&self) -> Option<u64> {
         self.lock().clock_error_ns()
@@ -252,10 +269,11 @@ impl Leader {
         }
         let number = followers.order(|_| Order::Introduce);
         let answers = followers.answers(number, Some(PATIENCE))?;
-        let own = env!("CARGO_PKG_VERSION");
+        let (own, own_boot_id) = (env!("CARGO_PKG_VERSION"), boot_id());
         let mut other = None;
         for (rank, answer) in (1..).zip(answers) {
-            if let Report::Introduced(environment) = answer {
+            if let Report::Introduced { environment, boot_id } = answer {
+                followers.same_kernel.push(boot_id.is_some() && boot_id == own_boot_id);
                 followers.names[rank] = environment.host.clone();
                 let version = environment.iogauge.clone();
                 other = other.or((version != own).then_some((rank, version)));
@@ -333,7 +351,7 @@ impl Hosts for Leader {
         let answers = followers.answers(number, Some(PATIENCE))?;
         followers.refusal(&answers)?;
         drop(followers);
-        Ok(Box::new(HostsPool::start(own?, self.clone(), starting)?))
+        Ok(Box::new(HostsPool::start(own?, self.clone(), starting, answers)?))
     }
 
     fn lost(&self) -> Option<String> {

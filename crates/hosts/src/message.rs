@@ -38,8 +38,8 @@ pub enum Order {
 pub enum Report {
     /// The order is done.
     Done,
-    /// The host, and the version of iogauge there.
-    Introduced(Box<Environment>),
+    /// The host, and the version of iogauge there. Hosts with one `boot_id` share a kernel.
+    Introduced { environment: Box<Environment>, boot_id: Option<String> },
     /// What the workers did until the order.
     Window { window: Option<Box<Window>>, state: Box<HostState> },
     /// How the workers are, without an order.
@@ -53,6 +53,8 @@ pub enum Report {
 pub struct HostState {
     pub live: LiveFigures,
     pub workers: usize,
+    /// Processors that the workers can use at once; 0 if unknown.
+    pub processors: u32,
     /// True if no I/O issued before the last change is outstanding.
     pub is_drained: bool,
     /// True if every worker has ended by itself.

@@ -1,6 +1,6 @@
 //! The workers of all hosts as one pool.
 
-use crate::act::Action;
+use crate::act::{Action, processors_of};
 use crate::leader::{AHEAD_NS, Leader, Lost, PATIENCE};
 use crate::message::{HostState, Order, Report};
 use iogauge_io::clock::Clock;
@@ -28,6 +28,30 @@ struct Progress {
     at: Instant,
 }
 
+/// The process of a host that does the I/O.
+#[derive(Debug, Clone, Copy)]
+struct Client {
+    /// Processor time used since it began.
+    cpu_ns: u64,
+    /// Of that, polling for arrivals.
+    polled_ns: u64,
+    /// Processors that its workers can use at once; 0 if unknown.
+    processors: u32,
+}
+
+impl Client {
+    fn of(state: &HostState) -> Self {
+        let (cpu_ns, polled_ns) = (state.cpu.total_ns(), state.live.polled_ns);
+        Self { cpu_ns, polled_ns, processors: state.processors }
+    }
+
+    /// Returns the processor time used since an earlier state, without that spent polling.
+    fn worked_ns(&self, before: &Self) -> u64 {
+        let polled_ns = self.polled_ns.saturating_sub(before.polled_ns);
+        self.cpu_ns.saturating_sub(before.cpu_ns).saturating_sub(polled_ns)
+    }
+}
+
 /// A worker pool over several hosts.
 pub struct HostsPool {
     own: Box<dyn WorkerPool>,
@@ -37,6 +61,8 @@ pub struct HostsPool {
     states: Vec<HostState>,
     /// By rank, this host first.
     progress: Vec<Progress>,
+    /// By rank, at the end of the last window.
+    clients: Vec<Client>,
     /// Pauses of the other hosts.
     paused: Paused,
     /// What was done since the last window that was asked for.
@@ -54,20 +80,26 @@ impl std::fmt::Debug for HostsPool {
 }
 
 impl HostsPool {
-    /// Takes over the workers of this host, and those that the followers have just started.
+    /// Takes over the workers of this host, and those that the followers have just started, with their answers.
     pub(crate) fn start(
         own: Box<dyn WorkerPool>,
         leader: Leader,
         starting: &Starting,
+        answers: Vec<Report>,
     ) -> Result<Self, WorkerError> {
         let names = leader.lock().names().to_vec();
         let hosts = names.len() as u32;
         let progress = Progress { ios: 0, at: Instant::now() };
-        let states = vec![HostState::default(); names.len() - 1];
+        let states = answers.into_iter().map(|answer| match answer {
+            Report::Window { state, .. } => *state,
+            _ => HostState::default(),
+        });
+        let states: Vec<HostState> = states.collect();
         let mut pool = Self {
             own,
             leader,
             progress: vec![progress; names.len()],
+            clients: Vec::new(),
             states,
             names,
             paused: Paused::default(),
@@ -78,6 +110,7 @@ impl HostsPool {
             is_stopped: false,
         };
         let begun: u32 = (0..hosts).map(|index| starting.share(index, hosts).queue_depth()).sum();
+        pool.clients = pool.clients_now();
         if begun != starting.queue_depth() && starting.jobs.len() == 1 {
             let window = pool.set_queue_depth(starting.queue_depth())?;
             pool.before = Some(window);
@@ -191,6 +224,7 @@ impl HostsPool {
         let Some(windows) = windows else { return Window::default() };
         let mut joined = join(windows.into_iter().map(Option::unwrap_or_default));
         joined.ended_ns = self.own.now_ns();
+        self.describe(&mut joined.hosts);
         match self.before.take() {
             None => joined,
             Some(mut before) => {
@@ -198,6 +232,33 @@ impl HostsPool {
                 before
             }
         }
+    }
+}
+
+impl HostsPool {
+    /// Returns the processes of the hosts as they are, by rank.
+    fn clients_now(&mut self) -> Vec<Client> {
+        let own = Client {
+            cpu_ns: self.own.cpu().unwrap_or_else(ProcessCpu::now).total_ns(),
+            polled_ns: self.own.live().polled_ns,
+            processors: processors_of(self.own.as_ref()),
+        };
+        std::iter::once(own).chain(self.states.iter().map(Client::of)).collect()
+    }
+
+    /// Adds to the windows of hosts what their workers do not know.
+    fn describe(&mut self, windows: &mut [HostWindow]) {
+        let now = self.clients_now();
+        let followers = self.leader.lock();
+        let clients = now.iter().zip(&self.clients);
+        for (rank, (window, (client, before))) in windows.iter_mut().zip(clients).enumerate() {
+            window.cpu_ns = client.worked_ns(before);
+            window.processors = client.processors;
+            window.clock_error_ns = followers.clock_error_ns_of(rank).unwrap_or_default();
+            window.same_kernel = followers.has_same_kernel(rank);
+        }
+        drop(followers);
+        self.clients = now;
     }
 }
 

@@ -107,6 +107,11 @@ fn hosts_share_the_queue_depth_and_their_figures_are_summed() {
         let seconds = host.elapsed_ns as f64 / 1e9;
         assert!((0.3..3.0).contains(&seconds), "{seconds}");
     }
+    for host in &window.hosts {
+        assert!(host.cpu_ns > 0 && host.cpu_ns < 3_000_000_000, "{}", host.cpu_ns);
+        assert!(host.processors >= 1 && host.same_kernel);
+        assert!(host.clock_error_ns < 1_000_000, "{}", host.clock_error_ns);
+    }
     pool.set_queue_depth(2).unwrap();
     while !pool.drained() {
         pool.advance(1_000_000).unwrap();

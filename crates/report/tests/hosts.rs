@@ -21,6 +21,10 @@ fn host(name: &str, iops: f64, mean_ms: f64, all_iops: f64) -> HostResult {
         latency_ns_max: (mean_ms * 12e6) as u64,
         errors: 0,
         share: iops / all_iops,
+        cpu_percent: iops / 10.0,
+        processors: 2,
+        clock_error_ns: 40_000,
+        same_kernel: false,
     }
 }
 

@@ -27,6 +27,14 @@ pub fn environment(clock: &str) -> Environment {
     }
 }
 
+/// Returns the random identifier that the kernel gave itself when it booted (random(4)); `None` if it cannot be read.
+/// Hosts with the same one share a kernel.
+#[must_use]
+pub fn boot_id() -> Option<String> {
+    let id = text(&Roots::real().path("proc/sys/kernel/random/boot_id"))?;
+    Some(id.trim().to_owned())
+}
+
 /// Returns the number of processors this process may run on (sched_getaffinity(2)).
 fn cpus_allowed() -> u32 {
     match rustix::thread::sched_getaffinity(None) {

@@ -303,6 +303,15 @@ pub struct HostWindow {
     pub elapsed_ns: u64,
     /// Outstanding I/Os of the host integrated over the window, in I/O-nanoseconds.
     pub queue_depth_integral: u128,
+    /// Processor time that the host's process used, without that spent polling for arrivals, in nanoseconds; 0 if
+    /// unknown.
+    pub cpu_ns: u64,
+    /// Processors that the host's workers can use at once; 0 if unknown.
+    pub processors: u32,
+    /// Error of the host's clock against that of the leading host, in nanoseconds; 0 if they have one clock.
+    pub clock_error_ns: u64,
+    /// True if the host has the kernel of the leading host, whose counters of devices contain its I/O.
+    pub same_kernel: bool,
 }
 
 impl HostWindow {
@@ -313,6 +322,10 @@ impl HostWindow {
             directions,
             elapsed_ns: workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0),
             queue_depth_integral: workers.iter().map(|worker| worker.queue_depth_integral).sum(),
+            cpu_ns: 0,
+            processors: 0,
+            clock_error_ns: 0,
+            same_kernel: true,
         }
     }
 
@@ -342,6 +355,10 @@ impl HostWindow {
         merge(&mut self.directions, &next.directions);
         self.elapsed_ns += next.elapsed_ns;
         self.queue_depth_integral += next.queue_depth_integral;
+        self.cpu_ns += next.cpu_ns;
+        self.processors = self.processors.max(next.processors);
+        self.clock_error_ns = self.clock_error_ns.max(next.clock_error_ns);
+        self.same_kernel |= next.same_kernel;
     }
 }
 

@@ -4,9 +4,10 @@ mod hosts;
 mod search;
 pub(crate) mod surroundings;
 
+use crate::measure;
 use crate::measure::steadiness::{Unsteady, unsteadiness};
 use crate::search::{CLIENT_BOUND_PERCENT, SearchOutcome};
-pub use hosts::{differences, several, straggler_of};
+pub use hosts::{differences, of_hosts, straggler_of};
 use iogauge_io::engine;
 use iogauge_io::logs::LogWaits;
 use iogauge_io::worker::control::IoFault;
@@ -51,9 +52,12 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact>
     if let [load] = loads {
         facts.extend(rate_of_direction(result, load));
     }
+    // With several hosts, each is judged by itself.
+    let workers = if result.hosts.is_empty() { workers } else { 0 };
     facts.extend(machine(&result.cpu, workers));
     let direct = loads.iter().all(engine::is_direct);
-    facts.extend(physical(result.physical.as_ref(), result.bytes(), direct));
+    let logical = measure::logical(result.ios(), result.bytes(), &result.hosts);
+    facts.extend(physical(result.physical.as_ref(), logical.bytes, direct));
     facts.extend(of_figures(result));
     facts.extend(result.steady_state.as_deref().and_then(not_attained));
     facts

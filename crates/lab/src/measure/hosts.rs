@@ -66,6 +66,10 @@ pub(crate) fn results(
             latency_ns_max: own.map_or(0, |own| own.max_ns()),
             errors: host.directions.iter().map(|tally| tally.errors).sum(),
             share: if all_iops > 0.0 { host.iops() / all_iops } else { 0.0 },
+            cpu_percent: 100.0 * host.cpu_ns as f64 / host.elapsed_ns.max(1) as f64,
+            processors: host.processors,
+            clock_error_ns: host.clock_error_ns,
+            same_kernel: host.same_kernel,
         }
     };
     window.hosts.iter().zip(names).enumerate().map(result).collect()

@@ -26,7 +26,8 @@ use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{
-    CpuUse, DirectionResult, Estimate, IntervalPoint, JobResult, StepResult, WorkerResult,
+    CpuUse, DirectionResult, Estimate, HostResult, IntervalPoint, JobResult, StepResult,
+    WorkerResult, share_with_kernel,
 };
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -270,7 +271,7 @@ impl<'a> Machine<'a> {
     ) {
         result.began = Some(self.began.to_string());
         let Some(after) = after else { return };
-        let totals = after.since(&self.before, Logical { ios: windows.ios, bytes: windows.bytes });
+        let totals = after.since(&self.before, logical(windows.ios, windows.bytes, &result.hosts));
         result.physical = totals.physical;
         let used = pool.cpu().zip(self.cpu_before).map(|(after, before)| after.since(&before));
         result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
@@ -295,6 +296,12 @@ pub(crate) fn ramp(
     run_for(pool, duration_ns, Phase::Ramp, watch, pauses, &mut see)?;
     pool.begin_logs();
     Ok(failed + pool.take_window()?.errors())
+}
+
+/// Returns the I/Os of which the machine's counters know: those of hosts with this kernel.
+pub(crate) fn logical(ios: u64, bytes: u64, hosts: &[HostResult]) -> Logical {
+    let share = share_with_kernel(hosts);
+    Logical { ios: (ios as f64 * share) as u64, bytes: (bytes as f64 * share) as u64 }
 }
 
 /// I/Os between two readings of the machine: those of the windows and those left out.

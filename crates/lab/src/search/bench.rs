@@ -23,7 +23,7 @@ use iogauge_io::pool::{LiveFigures, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::limit::Directions;
-use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
+use iogauge_model::result::{CurvePoint, HostResult, IntervalPoint, StoppedBy};
 
 /// Maximum number of intervals that are kept of a search, and minimum number of ticks in each.
 const MOST_INTERVALS: usize = 600;
@@ -368,15 +368,48 @@ impl<'a, 'b> Bench<'a, 'b> {
         polled_ns as f64 * 100.0 / self.passed_ns(since).max(1) as f64
     }
 
-    /// Returns true if the workers had no processor time left at a queue depth.
-    pub(super) fn client_bound(&self, cpu_percent: f64, queue_depth: u32) -> bool {
-        if !self.pool.is_only_client() {
-            return false;
+    /// Returns whether the workers had no processor time left. `hosts` is empty if there is one.
+    pub(super) fn client_bound(
+        &self,
+        cpu_percent: f64,
+        queue_depth: u32,
+        hosts: &[HostResult],
+    ) -> ClientBound {
+        if !hosts.is_empty() {
+            return ClientBound::on(hosts);
         }
+        let busy = self.pool.is_only_client() && self.workers_are_busy(cpu_percent, queue_depth);
+        if busy { ClientBound::All } else { ClientBound::No }
+    }
+
+    /// Returns true if the workers of this process had no processor time left at a queue depth.
+    fn workers_are_busy(&self, cpu_percent: f64, queue_depth: u32) -> bool {
         // A worker without an I/O of its own sleeps, and one without a processor waits.
         let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
         let busy = self.workers().min(queue_depth).min(processors);
         cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(busy)
+    }
+}
+
+/// Whether workers had no processor time left, on which of the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientBound {
+    No,
+    SomeHosts,
+    All,
+}
+
+impl ClientBound {
+    fn on(hosts: &[HostResult]) -> Self {
+        let is_bound = |host: &HostResult| {
+            host.busy_percent().is_some_and(|percent| percent >= CLIENT_BOUND_PERCENT)
+        };
+        let mut busy = hosts.iter().filter(|host| !host.is_idle()).map(is_bound);
+        match (busy.clone().any(|bound| bound), busy.all(|bound| bound)) {
+            (false, _) => Self::No,
+            (true, false) => Self::SomeHosts,
+            (true, true) => Self::All,
+        }
     }
 }
 
@@ -385,4 +418,29 @@ pub(super) struct Stopwatch {
     cpu: ProcessCpu,
     polled_ns: u64,
     begin_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_is_the_bottleneck_on_none_some_or_all_busy_hosts() {
+        let host = |cpu_percent| HostResult {
+            ios: 1,
+            queue_depth: 8.0,
+            processors: 2,
+            cpu_percent,
+            ..HostResult::default()
+        };
+        let idle = HostResult { processors: 2, ..HostResult::default() };
+        assert_eq!(ClientBound::on(&[host(50.0), host(189.0)]), ClientBound::No);
+        assert_eq!(ClientBound::on(&[host(50.0), host(191.0)]), ClientBound::SomeHosts);
+        assert_eq!(ClientBound::on(&[host(199.0), idle, host(191.0)]), ClientBound::All);
+        // Nothing is known of hosts in virtual time.
+        assert_eq!(
+            ClientBound::on(&[HostResult { processors: 0, ..host(200.0) }]),
+            ClientBound::No
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! The bracket: a queue depth that keeps the limits and a larger one that breaks one, and how the gap is narrowed.
 
+use super::bench::ClientBound;
 use super::point::{FullQueue, Point, longest_of_each_depth};
 use super::window_length;
 
@@ -132,7 +133,7 @@ impl ClosedLoop<'_, '_> {
     /// If the queue in front of the target was full at a point, removes that point and others with larger queue depths
     /// than fit into the queue: the target did not see those. Returns the queue depth that fits.
     fn finds_full_queue(&mut self, point: &Point) -> Option<u32> {
-        if self.bench.full_queue.is_some() || self.client_bound(point) {
+        if self.bench.full_queue.is_some() || self.client_bound(point) != ClientBound::No {
             return None;
         }
         let takes_no_more = || self.bench.takes_no_more(&self.points, point);

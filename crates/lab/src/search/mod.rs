@@ -30,8 +30,8 @@ use crate::error::LabError;
 use crate::measure::Watch;
 use crate::measure::process_pauses::Pauses;
 use crate::observe::{Decision, Next, Phase, Why};
-use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
+use bench::{Bench, ClientBound};
 use bracket::Bracket;
 use conclude::{Ended, Near, Told};
 use iogauge_io::pool::WorkerPool;
@@ -474,7 +474,8 @@ impl ClosedLoop<'_, '_> {
     /// Measures a queue depth, and again with more workers if the workers were the bottleneck.
     fn measure(&mut self, queue_depth: u32, phase: Phase) -> Result<Point, LabError> {
         let mut point = self.look_at(queue_depth, phase)?;
-        while phase != Phase::Confirming && self.client_bound(&point) && self.bench.add_workers()? {
+        let is_bound = |search: &Self, point: &Point| search.client_bound(point) != ClientBound::No;
+        while phase != Phase::Confirming && is_bound(self, &point) && self.bench.add_workers()? {
             let (workers, cpu_percent) = (self.bench.workers(), point.cpu_percent);
             self.bench.decide(Decision::WorkersAdded { workers, cpu_percent });
             // What fewer workers gave at this or a larger queue depth is the workers' limit, not the target's.
@@ -539,8 +540,8 @@ impl ClosedLoop<'_, '_> {
         self.points.push(point);
     }
 
-    fn client_bound(&self, point: &Point) -> bool {
-        self.bench.client_bound(point.cpu_percent, point.queue_depth)
+    fn client_bound(&self, point: &Point) -> ClientBound {
+        self.bench.client_bound(point.cpu_percent, point.queue_depth, &point.hosts)
     }
 
     /// If the workers were the bottleneck at a point, returns the matching stop reason: either no time was left to
@@ -548,7 +549,7 @@ impl ClosedLoop<'_, '_> {
     fn short_of_client(&self, point: &Point) -> Option<StoppedBy> {
         let more = self.bench.could_add_worker();
         let stopped_by = if more { StoppedBy::Budget } else { StoppedBy::Client };
-        self.client_bound(point).then_some(stopped_by)
+        (self.client_bound(point) == ClientBound::All).then_some(stopped_by)
     }
 
     fn why_doubling_ended(&self, last: &Point) -> StoppedBy {

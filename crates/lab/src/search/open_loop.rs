@@ -8,7 +8,7 @@ mod closed_loop;
 mod least;
 mod point;
 
-use super::bench::Bench;
+use super::bench::{Bench, ClientBound};
 use super::capacity;
 use super::conclude::{self, Ended, Near};
 use super::evidence::{
@@ -503,7 +503,11 @@ impl OpenLoop<'_, '_> {
 
     /// Returns true if a point that failed did so because of a limit.
     fn breaks_limit(&self, point: &RatePoint) -> bool {
-        !point.own.falls_short && !self.bench.client_bound(point.own.busy_percent, self.max_depth)
+        !point.own.falls_short && self.client_bound(point) == ClientBound::No
+    }
+
+    fn client_bound(&self, point: &RatePoint) -> ClientBound {
+        self.bench.client_bound(point.own.busy_percent, self.max_depth, &point.hosts)
     }
 
     /// Returns the answer of an interrupted search. If the last window failed or was cut short, this is the highest
@@ -543,9 +547,7 @@ impl OpenLoop<'_, '_> {
             stopped_by => stopped_by,
         };
         match bad {
-            Some(bad) if self.bench.client_bound(bad.own.busy_percent, self.max_depth) => {
-                StoppedBy::Client
-            }
+            Some(bad) if self.client_bound(bad) == ClientBound::All => StoppedBy::Client,
             // Arrivals that were not served because too few I/Os may be outstanding say nothing about the limit.
             Some(bad) if bad.own.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
                 let is_near =

@@ -34,7 +34,7 @@ use crate::session::prepare::{Prepared, prepare, prepare_own};
 use crate::session::verify::Checks;
 use iogauge_io::clock::Clock;
 use iogauge_io::engine;
-use iogauge_io::machine::{self, DeviceQueues, Logical, Roots, Sampler};
+use iogauge_io::machine::{self, DeviceQueues, Roots, Sampler};
 use iogauge_io::pool::fio::FioError;
 use iogauge_io::pool::{Footprint, Room};
 use iogauge_io::targets::{FileOrigin, PartKind};
@@ -42,7 +42,7 @@ use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, HostFact, NothingWhy, TargetFact};
 use iogauge_model::load::{Arrivals, EngineKind, Load};
-use iogauge_model::result::{Environment, FindDocument, Head, Physical, VerifyEnd};
+use iogauge_model::result::{CurvePoint, Environment, FindDocument, Head, Physical, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Step};
 
 /// Maximum number of threads that wait for arrivals.
@@ -244,6 +244,7 @@ pub fn find(
         let queues = DeviceQueues::under(&rig.devices()?, &Roots::real());
         queues.into_iter().for_each(|queues| pool.watch_queues(queues));
     }
+    let cpu_before = pool.cpu();
     let mut found = reserve::watched(rig, watch, |watch| match plan.open_loop {
         None => search::find(pool.as_mut(), plan, watch),
         Some(_) => search::find_open(pool.as_mut(), plan, watch),
@@ -255,19 +256,22 @@ pub fn find(
     facts.extend(caveats::left_behind(pool.left_behind()));
     facts.extend(losses(rig, &pool.losses()));
     let workers = pool.workers();
-    let (cpu, polled_ns) = (pool.cpu(), pool.live().polled_ns);
+    let cpu = pool.cpu().zip(cpu_before).map(|(after, before)| after.since(&before));
+    let polled_ns = pool.live().polled_ns;
     let fault = pool.fault().map(|(_, fault)| fault);
     let mut physical = None;
     if let (Some(sampler), Some(after), Some(before)) = (&sampler, &after, &before) {
         found.search.system = sampler.points_between(before, after);
-        let (ios, bytes) = found.logical;
-        let totals = after.since(before, Logical { ios, bytes });
+        let hosts = answer_of(&found).map_or(&[][..], |point| &point.hosts);
+        let logical = measure::logical(found.logical.0, found.logical.1, hosts);
+        let totals = after.since(before, logical);
         let direct = engine::is_direct(&load);
-        facts.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
+        facts.extend(caveats::physical(totals.physical.as_ref(), logical.bytes, direct));
         if load.engine != EngineKind::Null {
-            let mut cpu = measure::cpu_of(&totals.cpu, cpu, found.search.measured_seconds, ios);
+            let mut cpu =
+                measure::cpu_of(&totals.cpu, cpu, found.search.measured_seconds, found.logical.0);
             cpu.polled_percent = measure::polled_percent(polled_ns, found.search.measured_seconds);
-            facts.extend(caveats::machine(&cpu, workers));
+            facts.extend(caveats::machine(&cpu, if hosts.is_empty() { workers } else { 0 }));
         }
         physical = totals.physical;
     }
@@ -293,14 +297,9 @@ fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<F
     ));
     facts.extend(caveats::starved(found));
     facts.extend(caveats::errors(found.errors, fault, &part_path(rig, fault), false));
-    let (queue_depth, rate_iops) = (found.search.answer.queue_depth, found.search.answer.rate_iops);
-    let answer = found
-        .search
-        .curve
-        .iter()
-        .find(|p| p.queue_depth == queue_depth && p.rate_iops == rate_iops);
+    let answer = answer_of(found);
     facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.search.answer.met)));
-    facts.extend(answer.and_then(|point| caveats::several(&point.hosts)));
+    facts.extend(answer.iter().flat_map(|point| caveats::of_hosts(&point.hosts)));
     facts.extend(found.straggler.clone().map(|found| HostFact::Straggler(found).into()));
     facts.extend(caveats::nothing_found(found));
     if !found.search.answer.is_empty() {
@@ -308,6 +307,13 @@ fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<F
     }
     facts.extend(caveats::shifts(&found.search.shifts));
     facts
+}
+
+/// Returns the point of the answer.
+fn answer_of(found: &SearchOutcome) -> Option<&CurvePoint> {
+    let (queue_depth, rate_iops) = (found.search.answer.queue_depth, found.search.answer.rate_iops);
+    let mut curve = found.search.curve.iter();
+    curve.find(|p| p.queue_depth == queue_depth && p.rate_iops == rate_iops)
 }
 
 /// Returns the plan with `max_depth` reduced to what is possible. In an open loop with a
@@ -348,7 +354,7 @@ pub fn step_caveats(
         rig.via().is_some(),
         measured.result.seconds,
     ));
-    facts.extend(caveats::several(&measured.result.hosts));
+    facts.extend(caveats::of_hosts(&measured.result.hosts));
     let fault = measured.fault.as_ref();
     let (before, path) = (measured.failed_before, part_path(rig, fault));
     facts.extend(caveats::errors(before, fault, &path, true));

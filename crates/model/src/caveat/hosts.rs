@@ -21,8 +21,21 @@ pub struct Straggler {
 /// A fact about several hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostFact {
-    /// This many hosts did the I/O.
-    Several(usize),
+    /// This many hosts did the I/O. Their clocks may differ by this many nanoseconds, if they have more than one.
+    Several {
+        hosts: usize,
+        clock_error_ns: u64,
+    },
+    /// Several of the processes ran on this host.
+    OneHost {
+        host: String,
+        processes: usize,
+    },
+    /// These hosts used this part of the processor time that their workers could use, in percent.
+    ClientBound {
+        hosts: String,
+        percent: f64,
+    },
     Straggler(Straggler),
     /// Hosts differ in this.
     Differ(String),
@@ -33,12 +46,23 @@ pub enum HostFact {
 impl HostFact {
     pub(super) fn caveat(&self, _command: Command) -> Caveat {
         match self {
-            Self::Several(hosts) => Caveat::of(
+            Self::Several { hosts, clock_error_ns } => {
+                Caveat::of(CaveatCode::SeveralHosts, several(*hosts, *clock_error_ns))
+            }
+            Self::OneHost { host, processes } => Caveat::new(
                 CaveatCode::SeveralHosts,
                 format!(
-                    "{hosts} hosts did the I/O; IOPS and queue depth are sums over them, and latencies are those of \
-                     all I/Os together"
+                    "{processes} of the processes ran on {host}, so they are not hosts of their own"
                 ),
+                "start one process on each host: mpirun --map-by ppr:1:node with Open MPI, -ppn 1 with MPICH",
+            ),
+            Self::ClientBound { hosts, percent } => Caveat::new(
+                CaveatCode::ClientBound,
+                format!(
+                    "iogauge used {percent:.0} % of the processor time that its workers could use on {hosts}; the \
+                     storage may sustain more than these hosts can request"
+                ),
+                "use more hosts, faster processors or larger blocks",
             ),
             Self::Straggler(Straggler { host, limit, value_ns, others_ns }) => Caveat::of(
                 CaveatCode::Straggler,
@@ -56,6 +80,20 @@ impl HostFact {
     }
 }
 
+fn several(hosts: usize, clock_error_ns: u64) -> String {
+    let sums = format!(
+        "{hosts} hosts did the I/O; IOPS and queue depth are sums over them, and latencies are those of all I/Os \
+         together"
+    );
+    match clock_error_ns {
+        0 => sums,
+        error => format!(
+            "{sums}; windows begin and end at the same time on all hosts to within {}",
+            Latency(error as f64)
+        ),
+    }
+}
+
 /// Returns at least one example of each fact.
 pub(super) fn examples() -> Vec<HostFact> {
     let straggler =
@@ -63,7 +101,10 @@ pub(super) fn examples() -> Vec<HostFact> {
     let lost = "host node-3 was lost: no sign of life for 8 s";
     let differ = "kernel 6.1.0 on a and b, kernel 6.9.0 on c";
     vec![
-        HostFact::Several(3),
+        HostFact::Several { hosts: 3, clock_error_ns: 0 },
+        HostFact::Several { hosts: 3, clock_error_ns: 40_000 },
+        HostFact::OneHost { host: "a".to_owned(), processes: 2 },
+        HostFact::ClientBound { hosts: "a and b".to_owned(), percent: 98.0 },
         HostFact::Straggler(straggler),
         HostFact::Differ(differ.to_owned()),
         HostFact::Lost(lost.to_owned()),

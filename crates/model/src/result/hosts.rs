@@ -29,6 +29,20 @@ pub struct HostResult {
     pub errors: u64,
     /// Share of the IOPS of all hosts, from 0 to 1.
     pub share: f64,
+    /// Processor time that iogauge used on the host, in percent of one processor, without that spent polling for
+    /// arrivals; 0 if unknown.
+    #[serde(default)]
+    pub cpu_percent: f64,
+    /// Processors that the host's workers could use at once; 0 if unknown.
+    #[serde(default)]
+    pub processors: u32,
+    /// Error of the host's clock against that of the leading host, in nanoseconds; 0 if they have one clock.
+    #[serde(default)]
+    pub clock_error_ns: u64,
+    /// True if the host has the kernel of the leading host. The counters of devices in a result contain the I/O of
+    /// these hosts only.
+    #[serde(default)]
+    pub same_kernel: bool,
 }
 
 impl HostResult {
@@ -37,6 +51,25 @@ impl HostResult {
     pub fn is_idle(&self) -> bool {
         self.ios == 0 && self.errors == 0 && self.queue_depth == 0.0
     }
+
+    /// Returns the processor time that iogauge used, in percent of what its workers could use with the I/Os that they
+    /// had; `None` if unknown. A worker without an I/O of its own sleeps, and one without a processor waits.
+    #[must_use]
+    pub fn busy_percent(&self) -> Option<f64> {
+        let busy = f64::from(self.processors).min(self.queue_depth.ceil()).max(1.0);
+        (self.processors > 0).then(|| self.cpu_percent / busy)
+    }
+}
+
+/// Returns the share of the bytes that was moved by hosts with the kernel of the leading host, from 0 to 1; 1 if there
+/// is one host.
+#[must_use]
+pub fn share_with_kernel(hosts: &[HostResult]) -> f64 {
+    let sum = |hosts: &mut dyn Iterator<Item = &HostResult>| -> f64 {
+        hosts.map(|host| host.bytes_per_sec).sum()
+    };
+    let all = sum(&mut hosts.iter());
+    if all > 0.0 { sum(&mut hosts.iter().filter(|host| host.same_kernel)) / all } else { 1.0 }
 }
 
 /// Returns Jain's fairness index of shares, (Σx)² / (n · Σx²): 1 if all are equal, 1/k if k equal ones have everything.
@@ -63,6 +96,30 @@ mod tests {
         assert!((fairness((0..100).map(|user| f64::from(user % 10 / 9))) - 0.1).abs() < 1e-12);
         assert!((fairness([1000.0, 700.0, 300.0]) - 4e6 / (3.0 * 1.58e6)).abs() < 1e-12);
         assert_eq!((fairness([]), fairness([0.0; 4])), (1.0, 1.0));
+    }
+
+    #[test]
+    fn share_of_hosts_with_one_kernel_is_that_of_their_bytes() {
+        let host = |bytes_per_sec, same_kernel| HostResult {
+            bytes_per_sec,
+            same_kernel,
+            ..HostResult::default()
+        };
+        assert_eq!(share_with_kernel(&[host(3.0, true), host(1.0, false)]), 0.75);
+        assert_eq!((share_with_kernel(&[]), share_with_kernel(&[host(0.0, true)])), (1.0, 1.0));
+    }
+
+    #[test]
+    fn host_is_busy_in_relation_to_the_workers_that_have_ios() {
+        let host = HostResult {
+            cpu_percent: 190.0,
+            processors: 4,
+            queue_depth: 1.6,
+            ..HostResult::default()
+        };
+        assert_eq!(host.busy_percent(), Some(95.0));
+        assert_eq!(HostResult { queue_depth: 32.0, ..host.clone() }.busy_percent(), Some(47.5));
+        assert_eq!(HostResult { processors: 0, ..host }.busy_percent(), None);
     }
 
     proptest! {

@@ -27,10 +27,17 @@ pub(super) fn write(sheet: &mut Sheet, hosts: &[HostResult], terms: Terms) {
         ("mean", Kind::Number),
         ("p99", Kind::Number),
         ("max", Kind::Number),
+        ("CPU", Kind::Number),
         ("failed", Kind::Number),
     ]);
     for host in shown {
         let known = |ns: f64| if host.ios > 0 { Latency(ns).to_string() } else { "–".to_owned() };
+        // Of one processor, as in top.
+        let cpu = if host.cpu_percent > 0.0 {
+            format!("{:.0} %", host.cpu_percent)
+        } else {
+            String::new()
+        };
         let failed = if host.errors > 0 { count(host.errors as f64) } else { String::new() };
         let paint = if host.errors > 0 { Paint::Bad } else { Paint::Plain };
         grid.row(
@@ -43,6 +50,7 @@ pub(super) fn write(sheet: &mut Sheet, hosts: &[HostResult], terms: Terms) {
                 known(host.latency_ns_mean),
                 known(host.latency_ns_p99 as f64),
                 known(host.latency_ns_max as f64),
+                cpu,
                 failed,
             ],
         );
