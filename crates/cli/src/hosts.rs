@@ -61,17 +61,10 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
         Command::Crosscheck(_) => "crosscheck",
         Command::Find(args) if args.output.detach => "--detach",
         Command::Run(args) if args.output.detach => "--detach",
-        Command::Find(args) if args.target.rm => "--rm",
-        Command::Run(args) if args.target.rm => "--rm",
         _ => return Ok(()),
     };
     if hosts::led().is_none() {
         return Ok(());
-    }
-    if name == "--rm" {
-        let reason =
-            "--rm removes the file of one host; hint: use iogauge clean DIRECTORY after it";
-        return Err(Usage(reason.to_owned()).into());
     }
     Err(Usage(format!("{name} runs on one host; hint: start it without mpirun")).into())
 }

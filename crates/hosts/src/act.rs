@@ -75,5 +75,6 @@ pub fn state_of(pool: &mut dyn WorkerPool) -> HostState {
         fallbacks: pool.fallbacks(),
         left_behind: pool.left_behind().to_vec(),
         was_signalled: false,
+        stopped_by: None,
     }
 }

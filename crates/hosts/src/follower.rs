@@ -9,9 +9,10 @@ use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::Window;
 use iogauge_lab::error::{LabError, RefusedKind};
 use iogauge_lab::observe::Interrupt;
-use iogauge_lab::session::hosts::Starting;
+use iogauge_lab::session::hosts::{Examining, Preparing, Starting};
 use iogauge_lab::session::member::Member;
 use iogauge_lab::session::{environment_on, real_clock};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -103,14 +104,17 @@ impl Follower<'_> {
                     // Releases the locks on the last target first.
                     self.member = None;
                     Member::open(opening).map(|member| {
+                        let identities = member.identities();
                         self.member = Some(member);
-                        Report::Done
+                        Report::Opened(identities)
                     })
                 }
-                Order::Prepare => match self.prepare() {
+                Order::Prepare(preparing) => match self.prepare(&preparing) {
                     Ok(prepared) => prepared.map(|()| Report::Done),
                     Err(ended) => return ended,
                 },
+                Order::Examine(examining) => self.examine(&examining),
+                Order::Remove(paths) => self.remove(paths.as_deref()),
                 Order::Start { starting, at_ns } => match self.run(&starting, at_ns, number) {
                     Ok(Ok(())) => continue,
                     Ok(Err(ended)) => return ended,
@@ -123,8 +127,23 @@ impl Follower<'_> {
         }
     }
 
+    fn examine(&mut self, examining: &Examining) -> Result<Report, LabError> {
+        let member = self.member.as_mut().ok_or_else(no_target)?;
+        Ok(Report::Examined(Box::new(member.examine(examining)?)))
+    }
+
+    fn remove(&self, paths: Option<&[PathBuf]>) -> Result<Report, LabError> {
+        let member = self.member.as_ref().ok_or_else(no_target)?;
+        Ok(Report::Removed(member.remove(paths)?))
+    }
+
     /// Writes blocks that are not written yet. Ends early if the run ends meanwhile, with how it ended.
-    fn prepare(&mut self) -> Result<Result<(), LabError>, Ended> {
+    fn prepare(&mut self, preparing: &Preparing) -> Result<Result<(), LabError>, Ended> {
+        match self.member.take().map(|member| member.look_again(preparing)) {
+            None => return Ok(Err(no_target())),
+            Some(Err(error)) => return Ok(Err(error)),
+            Some(Ok(member)) => self.member = Some(member),
+        }
         let Self { orders, member } = self;
         let Some(member) = member else { return Ok(Err(no_target())) };
         let (stop, is_over) = (Interrupt::default(), AtomicBool::new(false));
@@ -136,7 +155,7 @@ impl Follower<'_> {
                 }
                 ended
             });
-            let prepared = member.prepare(&stop);
+            let prepared = member.prepare(preparing, &stop);
             is_over.store(true, Ordering::Relaxed);
             match listening.join() {
                 Ok(ended) => ended.map(|()| prepared),
@@ -160,7 +179,8 @@ impl Follower<'_> {
         member.run(starting, &hurry, |pool| {
             let state = Box::new(state_of(pool));
             orders.report(number, Report::Window { window: None, state });
-            Serving { pool, orders, hurry: &hurry, pulsed: Instant::now() }.serve()
+            let pulsed = Instant::now();
+            Serving { pool, orders, member, hurry: &hurry, pulsed }.serve()
         })
     }
 }
@@ -191,6 +211,7 @@ fn refused(error: LabError) -> Report {
 struct Serving<'a, 'b> {
     pool: &'a mut dyn WorkerPool,
     orders: &'a mut Orders<'b>,
+    member: &'a Member,
     hurry: &'a Interrupt,
     /// When the last state was reported.
     pulsed: Instant,
@@ -257,7 +278,8 @@ impl Serving<'_, '_> {
 
     fn state(&mut self) -> HostState {
         let was_signalled = self.orders.interrupt.is_set() || self.hurry.is_set();
-        HostState { was_signalled, ..state_of(self.pool) }
+        let stopped_by = self.member.stopped_by().map(str::to_owned);
+        HostState { was_signalled, stopped_by, ..state_of(self.pool) }
     }
 
     /// Reports the state, more often while it may change soon.

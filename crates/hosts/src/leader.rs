@@ -9,10 +9,14 @@ use iogauge_io::machine::boot_id;
 use iogauge_lab::error::LabError;
 use iogauge_lab::error::RefusedKind;
 use iogauge_lab::observe::Interrupt;
-use iogauge_lab::session::hosts::{Hosts, Opening, Started, Starting};
+use iogauge_lab::session::hosts::{
+    Examined, Examining, Hosts, Opening, Preparing, Started, Starting,
+};
+use iogauge_lab::session::sharing::Identities;
 use iogauge_model::result::Environment;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,8 @@ use std::time::{Duration, Instant};
 pub(crate) const AHEAD_NS: u64 = 30_000_000;
 /// Time for an answer to an order that does not wait for storage for long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
+/// Time to inspect a target: its extents, and a sample of its blocks.
+const EXAMINING: Duration = Duration::from_secs(60);
 /// Time between two looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the clocks to be compared for the first time.
@@ -44,6 +50,9 @@ impl From<Lost> for LabError {
     }
 }
 
+/// The answers of followers to an order, by rank.
+pub(crate) type Answers = BTreeMap<usize, Report>;
+
 /// The connection to the followers.
 #[derive(Debug)]
 pub(crate) struct Followers {
@@ -56,6 +65,8 @@ pub(crate) struct Followers {
     /// The last state of each follower that came without an order, by rank.
     pulses: BTreeMap<usize, HostState>,
     lost: Option<Lost>,
+    /// Which host stopped its workers by itself, and why.
+    stopped: Option<String>,
     /// Environments of the followers, in order of the ranks; empty before they introduced themselves.
     environments: Vec<Environment>,
     /// Whether each follower has the kernel of this host.
@@ -136,9 +147,7 @@ impl Followers {
             }
             Event::Message { from, bytes } => match decode::<Numbered<Report>>(&bytes) {
                 Ok(Numbered { content: Report::Pulse(state), .. }) => {
-                    if state.was_signalled {
-                        self.interrupt.set();
-                    }
+                    self.note_end(from, &state);
                     self.pulses.insert(from, *state);
                     None
                 }
@@ -148,6 +157,17 @@ impl Followers {
                     None
                 }
             },
+        }
+    }
+
+    /// Interrupts the run if a follower ends by itself.
+    pub(crate) fn note_end(&mut self, rank: usize, state: &HostState) {
+        if let Some(reason) = &state.stopped_by {
+            let host = &self.names[rank];
+            self.stopped.get_or_insert_with(|| format!("host {host}: {reason}"));
+        }
+        if state.was_signalled {
+            self.interrupt.set();
         }
     }
 
@@ -164,9 +184,9 @@ impl Followers {
         &mut self,
         number: u64,
         patience: Option<Duration>,
-    ) -> Result<Vec<Report>, Lost> {
+    ) -> Result<Answers, Lost> {
         let begin = Instant::now();
-        let mut answers: BTreeMap<usize, Report> = BTreeMap::new();
+        let mut answers = Answers::new();
         while answers.len() < self.ranks().len() {
             if let Some(lost) = &self.lost {
                 return Err(lost.clone());
@@ -187,21 +207,34 @@ impl Followers {
                 break;
             }
         }
-        Ok(answers.into_values().collect())
+        Ok(answers)
     }
 
     /// Returns the error of the first follower that refused.
-    fn refusal(&self, answers: &[Report]) -> Result<(), LabError> {
-        let refused =
-            answers.iter().zip(&self.names[1..]).find_map(|(answer, host)| match answer {
-                Report::Refused { kind, message } => Some(LabError::OnHost {
-                    host: host.clone(),
-                    kind: *kind,
-                    message: message.clone(),
-                }),
-                _ => None,
-            });
+    fn refusal(&self, answers: &Answers) -> Result<(), LabError> {
+        let refused = answers.iter().find_map(|(rank, answer)| match answer {
+            Report::Refused { kind, message } => {
+                let (host, message) = (self.names[*rank].clone(), message.clone());
+                Some(LabError::OnHost { host, kind: *kind, message })
+            }
+            _ => None,
+        });
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Gives all followers an order and waits for their answers.
+    ///
+    /// # Errors
+    /// If one refuses or is lost.
+    fn ask(
+        &mut self,
+        order: impl Fn(usize) -> Order,
+        patience: Duration,
+    ) -> Result<Answers, LabError> {
+        let number = self.order(order);
+        let answers = self.answers(number, Some(patience))?;
+        self.refusal(&answers)?;
+        Ok(answers)
     }
 
     /// Waits until the clocks of all hosts are compared.
@@ -240,6 +273,7 @@ impl Leader {
             number: 0,
             pulses,
             lost: None,
+            stopped: None,
             environments: Vec::new(),
             same_kernel: Vec::new(),
             interrupt,
@@ -271,7 +305,7 @@ impl Leader {
         let answers = followers.answers(number, Some(PATIENCE))?;
         let (own, own_boot_id) = (env!("CARGO_PKG_VERSION"), boot_id());
         let mut other = None;
-        for (rank, answer) in (1..).zip(answers) {
+        for (rank, answer) in answers {
             if let Report::Introduced { environment, boot_id } = answer {
                 followers.same_kernel.push(boot_id.is_some() && boot_id == own_boot_id);
                 followers.names[rank] = environment.host.clone();
@@ -308,21 +342,29 @@ impl Hosts for Leader {
         self.lock().names.len()
     }
 
+    fn names(&self) -> Vec<String> {
+        self.lock().names.clone()
+    }
+
     fn environments(&self) -> Vec<Environment> {
         self.lock().environments.clone()
     }
 
-    fn open(&self, opening: &Opening) -> Result<(), LabError> {
+    fn open(&self, opening: &Opening) -> Result<Vec<Identities>, LabError> {
         self.introduce()?;
         let mut followers = self.lock();
-        let opening = |rank: usize| Order::Open(opening.for_host(rank as u32 + 1));
-        let number = followers.order(opening);
-        let answers = followers.answers(number, Some(PATIENCE))?;
-        followers.refusal(&answers)
+        let hosts = followers.names.len() as u32;
+        let order = |rank: usize| Order::Open(opening.for_host(rank as u32 + 1, hosts));
+        let answers = followers.ask(order, PATIENCE)?.into_values();
+        let identities = answers.map(|answer| match answer {
+            Report::Opened(identities) => identities,
+            _ => Identities::new(),
+        });
+        Ok(identities.collect())
     }
 
-    fn begin_preparing(&self) {
-        self.lock().order(|_| Order::Prepare);
+    fn begin_preparing(&self, preparing: &Preparing) {
+        self.lock().order(|_| Order::Prepare(preparing.clone()));
     }
 
     fn wait_prepared(&self, interrupt: &Interrupt) -> Result<(), LabError> {
@@ -335,6 +377,16 @@ impl Hosts for Leader {
             return Err(LabError::InterruptedPreparing);
         }
         Ok(())
+    }
+
+    fn examine(&self, examining: &Examining) -> Result<Vec<Examined>, LabError> {
+        let order = |_| Order::Examine(Box::new(examining.clone()));
+        let answers = self.lock().ask(order, EXAMINING)?.into_values();
+        let found = answers.map(|answer| match answer {
+            Report::Examined(examined) => *examined,
+            _ => Examined::default(),
+        });
+        Ok(found.collect())
     }
 
     fn start(&self, starting: &Starting, start_own: &dyn Fn(&Starting) -> Started) -> Started {
@@ -351,11 +403,36 @@ impl Hosts for Leader {
         let answers = followers.answers(number, Some(PATIENCE))?;
         followers.refusal(&answers)?;
         drop(followers);
-        Ok(Box::new(HostsPool::start(own?, self.clone(), starting, answers)?))
+        Ok(Box::new(HostsPool::start(
+            own?,
+            self.clone(),
+            starting,
+            answers.into_values().collect(),
+        )?))
     }
 
     fn lost(&self) -> Option<String> {
         self.lock().lost().map(Lost::to_string)
+    }
+
+    fn stopped(&self) -> Option<String> {
+        self.lock().stopped.clone()
+    }
+
+    fn remove(&self, paths: Option<&[PathBuf]>) -> Result<Vec<String>, LabError> {
+        let mut followers = self.lock();
+        if followers.lost.is_some() {
+            return Ok(Vec::new());
+        }
+        let answers = followers.ask(|_| Order::Remove(paths.map(<[_]>::to_vec)), PATIENCE)?;
+        let lines = answers.into_iter().flat_map(|(rank, answer)| match answer {
+            Report::Removed(lines) => {
+                let host = &followers.names[rank];
+                lines.into_iter().map(|line| format!("host {host}: {line}")).collect()
+            }
+            _ => Vec::new(),
+        });
+        Ok(lines.collect())
     }
 
     fn end(&self) {

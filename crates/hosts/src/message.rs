@@ -9,10 +9,12 @@ use iogauge_io::pool::{LiveFigures, Paused};
 use iogauge_io::worker::accounting::Window;
 use iogauge_io::worker::control::IoFault;
 use iogauge_lab::error::RefusedKind;
-use iogauge_lab::session::hosts::{Opening, Starting};
+use iogauge_lab::session::hosts::{Examined, Examining, Opening, Preparing, Starting};
+use iogauge_lab::session::sharing::Identities;
 use iogauge_model::result::Environment;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What the leader orders. Times are those of the follower's clock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,14 +23,18 @@ pub enum Order {
     Introduce,
     /// Identify the target and let the guards judge the intent.
     Open(Opening),
-    /// Write the blocks of the target that are not written yet.
-    Prepare,
+    /// Write this host's blocks of the target that are not written yet.
+    Prepare(Preparing),
+    /// Tell what may make results mislead.
+    Examine(Box<Examining>),
     /// Start workers at a time.
     Start { starting: Box<Starting>, at_ns: u64 },
     /// Do this with the workers at a time.
     Act { action: Action, at_ns: u64 },
     /// End the workers and report their last window.
     Stop { in_hurry: bool },
+    /// Remove test files that this host has made: all of the target, or those with these paths.
+    Remove(Option<Vec<PathBuf>>),
     /// Nothing more follows.
     End,
 }
@@ -40,6 +46,12 @@ pub enum Report {
     Done,
     /// The host, and the version of iogauge there. Hosts with one `boot_id` share a kernel.
     Introduced { environment: Box<Environment>, boot_id: Option<String> },
+    /// The target is open. What identifies each part.
+    Opened(Identities),
+    /// What was found about the target.
+    Examined(Box<Examined>),
+    /// Files were removed, or not; a line for each.
+    Removed(Vec<String>),
     /// What the workers did until the order.
     Window { window: Option<Box<Window>>, state: Box<HostState> },
     /// How the workers are, without an order.
@@ -70,6 +82,8 @@ pub struct HostState {
     pub left_behind: Vec<String>,
     /// True once the process was asked to end by a signal.
     pub was_signalled: bool,
+    /// Why the host stopped its workers, if not by an order or a signal.
+    pub stopped_by: Option<String>,
 }
 
 /// A message with the number of the order that it is or answers. A report without an order has number 0.

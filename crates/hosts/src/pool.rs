@@ -152,7 +152,7 @@ impl HostsPool {
             }
         };
         let mut windows = vec![own];
-        for (rank, answer) in (1..).zip(answers) {
+        for (rank, answer) in answers {
             match answer {
                 Report::Window { window, state } => {
                     windows.push(window.map(|window| *window));
@@ -174,6 +174,7 @@ impl HostsPool {
 
     /// Takes the state of another host.
     fn take_state(&mut self, rank: usize, state: HostState) {
+        self.leader.lock().note_end(rank, &state);
         self.paused.add(state.paused);
         self.note_progress(rank, state.live);
         self.states[rank - 1] = state;
@@ -462,7 +463,10 @@ impl WorkerPool for HostsPool {
     }
 
     fn fault(&self) -> Option<(u32, IoFault)> {
-        self.own.fault().or_else(|| self.states.iter().find_map(|state| state.fault))
+        let of_other = |(host, state): (u32, &HostState)| {
+            state.fault.map(|(job, fault)| (job, IoFault { host, ..fault }))
+        };
+        self.own.fault().or_else(|| (1..).zip(&self.states).find_map(of_other))
     }
 }
 

@@ -4,16 +4,18 @@
 use iogauge_hosts::channel::{Channel, channels};
 use iogauge_hosts::follower::{Ended, follow};
 use iogauge_hosts::leader::Leader;
-use iogauge_hosts::line::{Line, SILENCE};
+use iogauge_hosts::line::{Event, Line, SILENCE};
+use iogauge_hosts::message::{Numbered, Order, Report, decode, encode};
 use iogauge_io::clock::Clock;
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::targets::Intent;
 use iogauge_io::worker::accounting::{HostWindow, Window};
-use iogauge_lab::error::LabError;
+use iogauge_lab::error::{LabError, RefusedKind};
 use iogauge_lab::observe::Interrupt;
 use iogauge_lab::session::Region;
-use iogauge_lab::session::hosts::{Hosts, Opening, Starting, Wanted};
+use iogauge_lab::session::hosts::{Hosts, Opening, Preparing, Starting, Wanted};
 use iogauge_lab::session::member::Member;
+use iogauge_lab::session::sharing::Sharing;
 use iogauge_model::load::{ArrivalProcess, Arrivals, Load, Pattern};
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -49,18 +51,23 @@ impl Run {
     fn ready(&self, directory: &Path, intent: Intent) -> Result<Member, LabError> {
         let opening =
             Opening { text: directory.display().to_string(), wanted: Wanted::All(intent) };
-        let mut own = Member::open(opening.for_host(1))?;
+        let mut own = Member::open(opening.for_host(1, self.hosts()))?;
         self.leader.open(&opening)?;
         let interrupt = Interrupt::default();
-        self.leader.begin_preparing();
-        own.prepare(&interrupt)?;
+        let preparing = Preparing { sharing: vec![Sharing::Own], ..Preparing::default() };
+        self.leader.begin_preparing(&preparing);
+        own.prepare(&preparing, &interrupt)?;
         self.leader.wait_prepared(&interrupt)?;
         Ok(own)
     }
 
+    fn hosts(&self) -> u32 {
+        self.leader.number() as u32
+    }
+
     /// Starts a workload on all hosts.
     fn start(&self, own: &Member, load: Load, max_depth: u32) -> Box<dyn WorkerPool> {
-        let starting = Starting { jobs: vec![(load, Region::All)], max_depth };
+        let starting = Starting::new(vec![(load, Region::All)], max_depth, vec![Sharing::Own]);
         self.leader.start(&starting, &|part| own.pool(part)).unwrap()
     }
 
@@ -165,6 +172,33 @@ fn refusal_on_one_host_refuses_for_all_and_nothing_is_written() {
     assert_eq!(files, 1, "no host has made its file");
     assert_eq!(std::fs::read(&foreign).unwrap(), vec![7u8; 8 << 20]);
     run.end();
+}
+
+#[test]
+fn refusal_during_an_interrupt_names_its_host() {
+    let mut ports = channels(3).into_iter();
+    let own = line(ports.next().unwrap());
+    // The second host is still busy when the third one refuses and the user interrupts.
+    let busy = line(ports.next().unwrap());
+    let refusing = line(ports.next().unwrap());
+    let interrupt = Interrupt::default();
+    let leader = Leader::new(own, "first".to_owned(), interrupt.clone());
+    leader.begin_preparing(&Preparing::default());
+    let third = std::thread::spawn(move || {
+        let number = loop {
+            if let Some(Event::Message { bytes, .. }) = refusing.next(Duration::from_millis(50)) {
+                break decode::<Numbered<Order>>(&bytes).unwrap().number;
+            }
+        };
+        let (kind, message) = (RefusedKind::Fault, "no room".to_owned());
+        refusing.send(0, encode(&Numbered { number, content: Report::Refused { kind, message } }));
+        std::thread::sleep(Duration::from_secs(1));
+        interrupt.set();
+        refusing
+    });
+    let error = leader.wait_prepared(&Interrupt::default()).unwrap_err().to_string();
+    assert_eq!(error, "host number 3: no room");
+    drop((third.join().unwrap(), busy));
 }
 
 #[test]

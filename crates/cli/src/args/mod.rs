@@ -35,6 +35,7 @@ use number::{number, precision};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
 use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_lab::target::Intent;
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
 use iogauge_model::load::options;
@@ -140,9 +141,30 @@ pub struct TargetArgs {
     /// Allow writing to an existing file that iogauge did not create
     #[arg(long = "overwrite-file", help_heading = "Safety")]
     pub overwrite: bool,
+    /// Allow several hosts to write to this block device although there is data on it that a host outside
+    /// the run may use: the identity that the refusal shows. Repeatable
+    #[arg(long, value_name = "ID", help_heading = "Safety")]
+    pub shared_device: Vec<String>,
     /// Remove the test file when done
     #[arg(long, help_heading = "Safety")]
     pub rm: bool,
+    /// Let several hosts share one file in a directory, each with a region of its own in it, instead of a
+    /// file for each
+    #[arg(long, help_heading = "Hosts")]
+    pub shared_file: bool,
+}
+
+impl TargetArgs {
+    /// Returns what the user permits, without what is to be done.
+    pub fn permitted(&self) -> Intent {
+        Intent {
+            destroy_data: self.destroy_data,
+            overwrite: self.overwrite,
+            shared_file: self.shared_file,
+            shared_devices: self.shared_device.clone(),
+            ..Intent::default()
+        }
+    }
 }
 
 /// Where results and progress go.

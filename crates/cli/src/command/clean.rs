@@ -5,6 +5,7 @@ use crate::exit::{Exit, Usage};
 use crate::job_source;
 use crate::screen;
 use anyhow::Context;
+use iogauge_lab::session::hosts;
 use iogauge_lab::target::{
     Cleaned, LeftBecause, Ownership, TargetSpec, clean, clean_parts, ownership,
 };
@@ -69,7 +70,8 @@ fn own_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// # Errors
 /// As [`run`].
 pub fn remove(rig: &Rig) -> anyhow::Result<()> {
-    remove_where(rig, |_| true)
+    remove_where(rig, |_| true)?;
+    remove_on_others(None)
 }
 
 /// Removes some of the test files of a finished run, as [`remove`] removes all of them.
@@ -79,7 +81,18 @@ pub fn remove(rig: &Rig) -> anyhow::Result<()> {
 pub fn remove_some(rig: &Rig, paths: &[PathBuf]) -> anyhow::Result<()> {
     // A path as typed may contain symbolic links.
     let real: Vec<_> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    remove_where(rig, |path| paths.iter().chain(&real).any(|wanted| wanted == path))
+    let wanted: Vec<_> = paths.iter().chain(&real).cloned().collect();
+    remove_where(rig, |path| wanted.iter().any(|wanted| wanted == path))?;
+    remove_on_others(Some(&wanted))
+}
+
+/// Lets the other hosts of the run remove what they made.
+fn remove_on_others(paths: Option<&[PathBuf]>) -> anyhow::Result<()> {
+    let Some(hosts) = hosts::led() else { return Ok(()) };
+    for line in hosts.remove(paths)? {
+        screen::tell(&screen::line(&line));
+    }
+    Ok(())
 }
 
 fn remove_where(rig: &Rig, is_wanted: impl Fn(&Path) -> bool) -> anyhow::Result<()> {

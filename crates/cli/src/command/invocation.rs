@@ -269,13 +269,11 @@ pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryErr
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Intent {
     iogauge_lab::target::Intent {
         writes: typed.iter().any(|load| load.writes()),
-        destroy_data: target.destroy_data,
-        overwrite: target.overwrite,
         size_bytes: typed.iter().filter_map(|load| load.target_bytes()).max(),
         offset_bytes: typed.iter().map(|load| load.offset_bytes(0, 0)).min().unwrap_or(0),
         direct: typed.iter().all(|load| load.plain.direct),
         issues_io: typed.iter().any(|load| load.plain.engine != EngineKind::Null),
-        ..Default::default()
+        ..target.permitted()
     }
 }
 

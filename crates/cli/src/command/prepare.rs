@@ -20,13 +20,7 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     if args.size == Some(0) {
         return Err(Usage("--size must be above 0; hint: use --size=1g".to_owned()).into());
     }
-    let intent = Intent {
-        writes: true,
-        destroy_data: args.target.destroy_data,
-        overwrite: args.target.overwrite,
-        size_bytes: args.size,
-        ..Intent::default()
-    };
+    let intent = Intent { writes: true, size_bytes: args.size, ..args.target.permitted() };
     job_source::refuse(&args.target.target)?;
     let mut rig = Rig::open(&args.target.target, intent)?;
     refuse_history(&rig, &HistoryPath::None)?;

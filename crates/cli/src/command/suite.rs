@@ -183,11 +183,9 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
     let target = &common.target;
     let intent = |size_bytes| Intent {
         writes: needs.writes,
-        destroy_data: target.destroy_data,
-        overwrite: target.overwrite,
         size_bytes,
         direct: needs.direct,
-        ..Intent::default()
+        ..target.permitted()
     };
     let fio = common.via.as_ref().map(ViaArg::find).transpose()?;
     job_source::refuse(&target.target)?;
@@ -197,7 +195,7 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
             let usual_bytes = needs.size_is_total.then_some(DEFAULT_SIZE_BYTES);
             let all_bytes = needs.size_bytes.or(usual_bytes);
             let intent = intent(needs.of_each(all_bytes, needs.files));
-            let file = |number| (paths[0].join(numbered_test_file(number)), intent);
+            let file = |number| (paths[0].join(numbered_test_file(number)), intent.clone());
             let wanted: Vec<_> = (1..=needs.files).map(file).collect();
             Rig::open_each(&target.target, &wanted)?
         }

@@ -1,6 +1,7 @@
 //! Guards of block devices.
 
 use super::error::GuardError;
+use super::identity::identity;
 use super::loops;
 use super::patience::unless_held_for_long;
 use super::proc;
@@ -15,6 +16,17 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+/// What the user has permitted for the block devices that are to be written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Consent<'a> {
+    /// `--destroy-data`.
+    pub destroy_data: bool,
+    /// True if several hosts write the device at once. Others may have it mounted, which no guard can see.
+    pub several_hosts: bool,
+    /// Identities typed with `--shared-device`.
+    pub shared_devices: &'a [String],
+}
+
 /// Checks that an open device may be written, and claims it exclusively. `path` is for messages.
 ///
 /// While the returned descriptors are open, the kernel does not let anyone mount the device, swap on it or stack
@@ -22,12 +34,12 @@ use std::path::{Path, PathBuf};
 /// a loop device does not claim its backing device.
 ///
 /// # Errors
-/// Returns a [`GuardError`] if the device is in use or read-only, or `destroy_data` is missing.
+/// Returns a [`GuardError`] if the device is in use or read-only, or consent is missing.
 pub(crate) fn claim_for_writing(
     judged: &File,
     path: &Path,
     number: DeviceNumber,
-    destroy_data: bool,
+    consent: Consent<'_>,
     roots: &Roots,
 ) -> Result<Vec<OwnedFd>, TargetError> {
     let device = BlockDevice::find(number, roots)
@@ -43,10 +55,11 @@ pub(crate) fn claim_for_writing(
     if device.number_attribute("ro") == Some(1) {
         return Err(GuardError::ReadOnly { path: path.into(), what: "it".into() }.into());
     }
-    if !destroy_data {
+    if !consent.destroy_data {
         let contents = contents(judged, &device);
         return Err(GuardError::DestroyDataMissing { path: path.into(), contents }.into());
     }
+    refuse_shared(judged, path, &device, consent)?;
     let claimed = unless_held_for_long(|| claim(judged, path, number, &related, roots))?;
     let mut claims = unless_held_for_long(|| claim_others(path, &related, roots))?;
     claims.insert(0, claimed);
@@ -177,6 +190,30 @@ fn claim_others(
         }
     }
     Ok(claims)
+}
+
+/// Refuses a device with a known format that several hosts are to write, unless the user has typed its identity. If
+/// the user has typed any, refuses every other device.
+fn refuse_shared(
+    judged: &File,
+    path: &Path,
+    device: &BlockDevice,
+    consent: Consent<'_>,
+) -> Result<(), GuardError> {
+    let typed = consent.shared_devices;
+    if typed.is_empty() && !consent.several_hosts {
+        return Ok(());
+    }
+    let contents = contents(judged, device);
+    if typed.is_empty() && contents.is_empty() {
+        return Ok(());
+    }
+    let (path, identity) = (path.into(), identity(judged, device));
+    match typed {
+        [] => Err(GuardError::SharedDevice { path, contents, identity }),
+        _ if typed.contains(&identity) => Ok(()),
+        _ => Err(GuardError::OtherDevice { path, identity }),
+    }
 }
 
 /// Returns the formats on a device and its partitions.

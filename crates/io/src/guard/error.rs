@@ -2,7 +2,7 @@
 
 use super::signature::Contents;
 use crate::targets::error::fits;
-use iogauge_model::units::Bytes;
+use iogauge_model::units::{Bytes, shell_word};
 use std::path::PathBuf;
 
 /// A refusal: data would have been destroyed, a disk filled, or something read wrongly. Exit code 3.
@@ -12,6 +12,21 @@ pub enum GuardError {
         "{}: writing destroys what is on it ({contents}); hint: use --destroy-data to allow it", path.display()
     )]
     DestroyDataMissing { path: PathBuf, contents: Contents },
+    #[error(
+        "{}: refused, a host that does not take part may use what is on it ({contents}); hint: add --shared-device={} \
+         if none does", path.display(), shell_word(identity)
+    )]
+    SharedDevice {
+        path: PathBuf,
+        contents: Contents,
+        /// The identity of the device, which the user has to type.
+        identity: String,
+    },
+    #[error(
+        "{}: refused, --shared-device does not name it; hint: add --shared-device={} if it is meant",
+        path.display(), shell_word(identity)
+    )]
+    OtherDevice { path: PathBuf, identity: String },
     #[error(
         "{}: refused, {what} is mounted on {}; hint: unmount it, or use another device",
         path.display(), mount_point.display()

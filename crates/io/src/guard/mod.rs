@@ -6,6 +6,7 @@
 mod block;
 mod error;
 mod file;
+mod identity;
 mod loops;
 mod patience;
 pub(crate) mod proc;
@@ -14,8 +15,9 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use block::claim_for_writing;
+pub(crate) use block::{Consent, claim_for_writing};
 pub use error::GuardError;
 pub(crate) use file::{directory_takes_files, holds_data, lets_remove, takes_writes};
+pub(crate) use identity::own_identity;
 pub(crate) use patience::unless_held_for_long;
 pub use signature::{Contents, Signature};

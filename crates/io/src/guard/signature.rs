@@ -1,12 +1,14 @@
 //! Recognizes the formats on a block device by their magic numbers.
 
 mod known;
+mod uuid;
 
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 pub use known::Signature;
+pub(super) use uuid::uuid_of;
 
 /// Bytes that can be read at an offset.
 pub(crate) trait Source {
@@ -64,6 +66,14 @@ pub struct Contents {
     pub whole: Vec<Signature>,
     /// Partitions by kernel name, with their formats.
     pub partitions: Vec<(String, Vec<Signature>)>,
+}
+
+impl Contents {
+    /// Returns true if no format was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.partitions.iter().all(|(_, found)| found.is_empty())
+    }
 }
 
 impl fmt::Display for Contents {

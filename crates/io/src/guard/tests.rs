@@ -1,6 +1,6 @@
 //! Tests the guards on made-up sysfs and procfs trees, for device stacks that loop devices cannot form.
 
-use super::{GuardError, claim_for_writing, takes_writes};
+use super::{Consent, GuardError, claim_for_writing, takes_writes};
 use crate::kernel::{DeviceNumber, Roots};
 use crate::targets::error::TargetError;
 use std::fs::{self, File};
@@ -95,7 +95,8 @@ impl Machine {
         let number: DeviceNumber = number.parse().unwrap();
         let node = self.dir.path().join("node");
         let judged = File::create(&node).unwrap();
-        claim_for_writing(&judged, &node, number, true, &self.roots).map(drop)
+        let consent = Consent { destroy_data: true, ..Consent::default() };
+        claim_for_writing(&judged, &node, number, consent, &self.roots).map(drop)
     }
 
     fn refusal(&self, number: &str) -> GuardError {

@@ -44,5 +44,5 @@ pub use marker::{
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise, forget};
 pub use prefill::{Prefill, PrefillNeed};
 pub use reserve::ReserveWatch;
-pub use resolve::{DEFAULT_SIZE_BYTES, Intent, Target};
+pub use resolve::{DEFAULT_SIZE_BYTES, HostNumber, Intent, Target};
 pub use spec::{SpecError, TargetSpec};

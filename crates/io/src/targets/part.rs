@@ -7,15 +7,17 @@ use super::file_system::is_memory;
 use super::header::Header;
 use super::marker::{Marker, lock, test_file_of_host};
 use super::place::FilePlace;
+use super::resolve::HostNumber;
 use crate::confine::Domain;
-use crate::guard::GuardError;
-use crate::kernel::DeviceNumber;
+use crate::guard::{GuardError, own_identity};
+use crate::kernel::{BlockDevice, DeviceNumber, Roots};
 use iogauge_model::load::SyncMode;
 use iogauge_model::result::{self, PartFacts};
 use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,8 +79,10 @@ pub struct Part {
     pub(super) load_writes: bool,
     /// False if the engine issues no I/O. Nothing is then written, not even by the prefill.
     pub(super) issues_io: bool,
-    /// Number of this host, from 1, if several hosts use the target at once.
-    pub(super) host: Option<u32>,
+    /// The place of this host, if several use the target at once.
+    pub(super) host: Option<HostNumber>,
+    /// True if each host uses a region of its own in a file that they share.
+    pub(super) is_divided: bool,
     /// First usable byte that a workload uses.
     pub(super) offset_bytes: u64,
     pub(super) permission: Permission,
@@ -293,8 +297,50 @@ impl Part {
     /// Returns true if this is the file of one of several hosts in a directory, which no other host of the run uses.
     #[must_use]
     pub fn is_of_one_host(&self) -> bool {
-        let own = self.host.map(test_file_of_host);
+        let own = self.host.map(|host| test_file_of_host(host.number));
         own.is_some_and(|own| self.path.file_name().is_some_and(|name| name == own.as_str()))
+    }
+
+    /// Returns the path of the part on another host, by its number.
+    #[must_use]
+    pub fn path_on(&self, number: u32) -> PathBuf {
+        if self.is_of_one_host() {
+            self.path.with_file_name(test_file_of_host(number))
+        } else {
+            self.path.clone()
+        }
+    }
+
+    /// Returns the place of this host, if several use this part at once, each by itself.
+    #[must_use]
+    pub fn shared_by(&self) -> Option<HostNumber> {
+        self.host.filter(|_| !self.is_of_one_host())
+    }
+
+    /// Returns true if each host uses a region of its own in this file for every workload.
+    #[must_use]
+    pub fn is_divided(&self) -> bool {
+        self.is_divided && self.place.is_some() && self.shared_by().is_some()
+    }
+
+    /// Returns a text that is the same on every host that has this file or device; `None` if nothing identifies it.
+    #[must_use]
+    pub fn identity_on_hosts(&self, roots: &Roots) -> Option<String> {
+        match self.kind {
+            PartKind::BlockDevice => own_identity(&BlockDevice::find(self.device?, roots)?),
+            PartKind::File(FileOrigin::ToMake) => None,
+            PartKind::File(FileOrigin::Ours(header)) => Some(format!("{:032x}", header.id)),
+            PartKind::File(FileOrigin::Foreign) => {
+                let about = self.judged.as_ref()?.metadata().ok()?;
+                let written = (about.mtime(), about.mtime_nsec());
+                Some(format!("{} {} {written:?}", about.ino(), about.len()))
+            }
+        }
+    }
+
+    /// Returns true if the leading host locks and makes the file for this one.
+    pub(super) fn is_led(&self) -> bool {
+        self.host.is_some_and(|host| host.number > 1) && !self.is_of_one_host()
     }
 
     /// Locks a file against other runs if iogauge made it or will write it. Does nothing if it is already locked.
@@ -308,9 +354,7 @@ impl Part {
             PartKind::File(FileOrigin::Ours(_)) => true,
             PartKind::File(FileOrigin::Foreign) => self.may_write(),
         };
-        // The leading host has locked the file for all.
-        let is_led = self.host.is_some_and(|host| host > 1) && !self.is_of_one_host();
-        if wanted && !is_led && self.lock.is_none() {
+        if wanted && !self.is_led() && self.lock.is_none() {
             let judged = self.judged_file()?;
             self.lock = Some(Arc::new(lock(judged, &self.path, self.may_write())?));
         }

@@ -84,7 +84,10 @@ fn first_byte(part: &Part) -> u64 {
 /// next prefill continues from there.
 #[derive(Debug)]
 pub struct Prefill {
+    /// The usable bytes to be written, by all hosts.
     range: Range<u64>,
+    /// The bytes that this host writes, in order.
+    share: Range<u64>,
     /// Marker of a file that iogauge made. Devices and foreign files have none.
     marker: Option<Marker>,
     /// Previous header of a file that was complete and is being enlarged.
@@ -115,8 +118,9 @@ impl Prefill {
         let range = offset_bytes..part.size_bytes;
         let PartKind::File(origin) = part.kind else {
             let (watched, rewritten) = Default::default();
-            let (marker, before) = (None, None);
-            return Ok(Some(Self { range, marker, before, watched, rewritten, reserved: false }));
+            let (marker, before, share) = (None, None, range.clone());
+            let reserved = false;
+            return Ok(Some(Self { range, share, marker, before, watched, rewritten, reserved }));
         };
         check_reserve(part)?;
         let made = origin == FileOrigin::ToMake;
@@ -139,7 +143,8 @@ impl Prefill {
             }
         };
         let (reserved, (watched, rewritten)) = (marker.is_some(), Default::default());
-        let mut prefill = Self { range, marker, before, watched, rewritten, reserved };
+        let share = range.clone();
+        let mut prefill = Self { range, share, marker, before, watched, rewritten, reserved };
         match prefill.take_room(part, roots) {
             Ok(()) => Ok(Some(prefill)),
             Err(error) => {
@@ -150,6 +155,28 @@ impl Prefill {
                 Err(error)
             }
         }
+    }
+
+    /// Joins the prefill of a part that another host has begun, and writes this share of it. That host keeps the marker.
+    ///
+    /// # Errors
+    /// Returns [`GuardError::ReadingOnly`] if the part may not be written.
+    pub fn join(part: &Part, share: Range<u64>) -> Result<Self, TargetError> {
+        if !part.may_write() {
+            return Err(GuardError::ReadingOnly { path: part.path.clone() }.into());
+        }
+        let (mut watched, rewritten) = (ReserveWatch::default(), ReserveWatch::default());
+        if matches!(part.kind, PartKind::File(_)) {
+            watched.add(part)?;
+        }
+        let (marker, before, range) = (None, None, share.clone());
+        Ok(Self { range, share, marker, before, watched, rewritten, reserved: false })
+    }
+
+    /// Leaves everything but this share to other hosts. The share begins where the range does.
+    pub fn keep_share(&mut self, share: Range<u64>) {
+        debug_assert_eq!(share.start, self.range.start);
+        self.share = share;
     }
 
     /// Allocates the blocks to be written, or watches the free space while they are written.
@@ -182,10 +209,10 @@ impl Prefill {
         self.rewritten.check()
     }
 
-    /// Returns the usable bytes to write, in order. Add `Part::base_bytes` for the offset in the file.
+    /// Returns the usable bytes that this host writes, in order. Add `Part::base_bytes` for the offset in the file.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
-        self.range.clone()
+        self.share.clone()
     }
 
     /// Records that all usable bytes before this one are written, so that a killed prefill continues here. Flushes the
@@ -200,13 +227,18 @@ impl Prefill {
         }
     }
 
-    /// Records that everything is written.
+    /// Records that everything is written, also by other hosts.
     ///
     /// # Errors
     /// As [`Prefill::progress`].
     pub fn finish(mut self, part: &mut Part) -> Result<(), TargetError> {
         self.progress(self.range.end)?;
         self.reserved = false;
+        if self.marker.is_none()
+            && let Ok(file) = part.judged_file()
+        {
+            file.sync_data().map_err(|source| TargetError::io(&part.path, "flush it", source))?;
+        }
         if let Some(marker) = &self.marker {
             part.kind = PartKind::File(FileOrigin::Ours(marker.header()));
         }

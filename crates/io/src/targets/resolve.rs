@@ -11,7 +11,7 @@ use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge, test_file_of_h
 use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission};
 use super::place::FilePlace;
 use super::reserve::{SIZE_STEP_BYTES, check_common_reserve, check_reserve, written_range};
-use crate::guard::{self, GuardError};
+use crate::guard::{self, Consent, GuardError};
 use crate::kernel::{Roots, is_among_devices};
 use rustix::fs::{CWD, FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
@@ -24,8 +24,17 @@ use std::sync::Arc;
 /// Size of a new test file if none is given and the disk has enough space.
 pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 
-/// What a run intends to do with its target.
+/// The place of this host among several that use a target at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostNumber {
+    /// Number of this host, from 1. The first host leads.
+    pub number: u32,
+    /// Number of hosts.
+    pub hosts: u32,
+}
+
+/// What a run intends to do with its target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// True if the workload writes.
     pub writes: bool,
@@ -44,9 +53,12 @@ pub struct Intent {
     pub create: bool,
     /// False if the engine issues no I/O. Files are then neither created nor written and need no space.
     pub issues_io: bool,
-    /// Number of this host, from 1, if several hosts use the target at once. In a directory, each has a file of its
-    /// own.
-    pub host: Option<u32>,
+    /// The place of this host, if several use the target at once. In a directory, each has a file of its own.
+    pub host: Option<HostNumber>,
+    /// True if hosts share the file of a directory, and each host uses a region of its own in every file.
+    pub shared_file: bool,
+    /// Identities of block devices, typed with `--shared-device`. If there are any, no other device is written.
+    pub shared_devices: Vec<String>,
 }
 
 impl Default for Intent {
@@ -62,6 +74,8 @@ impl Default for Intent {
             create: true,
             issues_io: true,
             host: None,
+            shared_file: false,
+            shared_devices: Vec::new(),
         }
     }
 }
@@ -80,7 +94,7 @@ impl Target {
     /// # Errors
     /// Returns [`TargetError::Guard`] for a refusal, and other errors if something is missing or does not fit.
     pub fn resolve(paths: &[PathBuf], intent: &Intent, roots: &Roots) -> Result<Self, TargetError> {
-        let wanted: Vec<_> = paths.iter().map(|path| (path.clone(), *intent)).collect();
+        let wanted: Vec<_> = paths.iter().map(|path| (path.clone(), intent.clone())).collect();
         let target = Self::resolve_each(&wanted, roots)?;
         if target.parts.is_empty() { Err(TargetError::Nothing) } else { Ok(target) }
     }
@@ -125,7 +139,11 @@ fn resolve_path(path: &Path, intent: &Intent, roots: &Roots) -> Result<Part, Tar
                 // Opening it again triggers automounts.
                 let directory = look_at_directory(path)
                     .map_err(|source| TargetError::io(path, "open it", source))?;
-                let name = intent.host.map_or_else(|| TEST_FILE_NAME.to_owned(), test_file_of_host);
+                let own = intent.host.filter(|_| !intent.shared_file);
+                let name = own.map_or_else(
+                    || TEST_FILE_NAME.to_owned(),
+                    |host| test_file_of_host(host.number),
+                );
                 resolve_file(FilePlace::within(directory, &name, path)?, intent, roots)
             }
             FileType::BlockDevice => resolve_device(path, &found, intent, roots),
@@ -173,6 +191,7 @@ fn resolve_device(
         load_writes: intent.writes,
         issues_io: intent.issues_io,
         host: intent.host,
+        is_divided: intent.shared_file,
         offset_bytes: intent.offset_bytes,
         permission: Permission::Read,
         lock: None,
@@ -180,8 +199,12 @@ fn resolve_device(
         judged: None,
     };
     if intent.writes {
-        let destroy_data = intent.destroy_data;
-        let claims = guard::claim_for_writing(&judged, &part.path, number, destroy_data, roots)?;
+        let consent = Consent {
+            destroy_data: intent.destroy_data,
+            several_hosts: intent.host.is_some_and(|host| host.hosts > 1),
+            shared_devices: &intent.shared_devices,
+        };
+        let claims = guard::claim_for_writing(&judged, &part.path, number, consent, roots)?;
         part.permission = Permission::WriteDevice(Arc::new(claims));
     }
     let end = rustix::fs::seek(&judged, SeekFrom::End(0))
@@ -248,6 +271,7 @@ fn file_part(place: FilePlace, volume: Option<FileSystem>, intent: &Intent, root
         load_writes: intent.writes,
         issues_io: intent.issues_io,
         host: intent.host,
+        is_divided: intent.shared_file,
         offset_bytes: intent.offset_bytes,
         permission: Permission::Read,
         lock: None,
@@ -315,7 +339,9 @@ fn ours(
     part.kind = PartKind::File(FileOrigin::Ours(header));
     // Locks and unlocks the file, so that a run in progress is reported as such, not as a foreign process that has the
     // file open.
-    drop(super::marker::lock(part.judged_file()?, &part.path, false)?);
+    if !part.is_led() {
+        drop(super::marker::lock(part.judged_file()?, &part.path, false)?);
+    }
     match guard::takes_writes(part.judged()?, &part.path, true, roots) {
         Ok(()) => part.permission = Permission::WriteFile,
         Err(refusal) if intent.writes => return Err(refusal),

@@ -11,6 +11,8 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoFault {
     pub op: Op,
+    /// Index of the host, from 0, the one that leads.
+    pub host: u32,
     pub part: u32,
     pub offset_bytes: u64,
     /// Error number; 0 at the end of the file.

@@ -577,6 +577,7 @@ impl WorkerState {
             return self.again.push(index);
         }
         let fault = IoFault {
+            host: 0,
             op,
             part: slot.part,
             offset_bytes: slot.offset_bytes + u64::from(slot.done),

@@ -190,7 +190,7 @@ fn combined_size_of_files_on_one_disk_is_checked() {
     // All space but the reserve of 1 GiB. Nothing is written to it.
     let spare = 3 << 30;
     let intent = Intent { direct: false, ..sized(spare / 4 * 3 / MIB * MIB) };
-    let wanted = ["a", "b"].map(|name| (disk.point.join(name), intent));
+    let wanted = ["a", "b"].map(|name| (disk.point.join(name), intent.clone()));
     for one in &wanted {
         Target::resolve_each(std::slice::from_ref(one), &Roots::default()).unwrap();
     }

@@ -3,10 +3,10 @@
 use crate::measure::Measured;
 use crate::measure::straggler::straggler;
 use crate::search::CLIENT_BOUND_PERCENT;
-use iogauge_model::Limit;
 use iogauge_model::caveat::{Fact, HostFact};
-use iogauge_model::result::{Environment, HostResult};
-use std::collections::BTreeMap;
+use iogauge_model::result::{Environment, FileSystemFacts, HostResult};
+use iogauge_model::{Caveat, Limit};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the facts about the hosts of a measurement: that there are several, if so, and those whose processors limited
 /// it.
@@ -50,9 +50,10 @@ pub fn straggler_of(measured: &Measured, limits: &[Limit]) -> Option<Fact> {
     found.map(|found| HostFact::Straggler(found).into())
 }
 
-/// Returns the facts in which hosts differ: kernel, processors and memory.
+/// Returns the facts in which hosts differ: kernel, processors, memory, and the file systems of the target, those of the
+/// first host first.
 #[must_use]
-pub fn differences(hosts: &[Environment]) -> Option<Fact> {
+pub fn differences(hosts: &[Environment], mounts: &[Vec<FileSystemFacts>]) -> Option<Fact> {
     let kinds: [fn(&Environment) -> String; 4] = [
         |host| format!("kernel {}", host.kernel),
         |host| host.cpu_model.clone(),
@@ -60,22 +61,99 @@ pub fn differences(hosts: &[Environment]) -> Option<Fact> {
         // Rounded, because the firmware of equal machines may keep different parts.
         |host| format!("{} GiB of memory", (host.memory_bytes + (1 << 29)) >> 30),
     ];
-    let told: Vec<String> = kinds.iter().filter_map(|kind| difference(hosts, *kind)).collect();
+    let names: Vec<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
+    let of_machines = kinds.iter().map(|kind| hosts.iter().map(kind).collect::<Vec<_>>());
+    let of_mounts = [kinds_of(mounts), options_of(mounts)];
+    let words = of_machines.chain(of_mounts);
+    let told: Vec<String> = words.filter_map(|words| difference(&names, words)).collect();
     (!told.is_empty()).then(|| HostFact::Differ(told.join("; ")).into())
 }
 
+/// Returns the file systems of each host.
+fn kinds_of(mounts: &[Vec<FileSystemFacts>]) -> Vec<String> {
+    let kinds = |of_host: &Vec<FileSystemFacts>| {
+        let kinds: Vec<&str> = of_host.iter().map(|mount| mount.name.as_str()).collect();
+        kinds.join(" and ")
+    };
+    mounts.iter().map(kinds).collect()
+}
+
+/// Returns the mount options of each host that not all hosts have.
+fn options_of(mounts: &[Vec<FileSystemFacts>]) -> Vec<String> {
+    /// Names and addresses of the client itself.
+    const OF_CLIENT: [&str; 3] = ["clientaddr=", "fd=", "name="];
+    let is_of_client = |option: &str| OF_CLIENT.iter().any(|start| option.starts_with(start));
+    let options = |of_host: &Vec<FileSystemFacts>| {
+        let all = of_host.iter().flat_map(|mount| mount.options.split(',').map(str::to_owned));
+        all.filter(|option| !is_of_client(option)).collect::<BTreeSet<String>>()
+    };
+    let each: Vec<BTreeSet<String>> = mounts.iter().map(options).collect();
+    let own = |options: &BTreeSet<String>| {
+        let is_of_all = |option: &&String| each.iter().all(|other| other.contains(*option));
+        let own: Vec<&str> =
+            options.iter().filter(|option| !is_of_all(option)).map(String::as_str).collect();
+        if own.is_empty() {
+            "none of these".to_owned()
+        } else {
+            format!("mount options {}", own.join(","))
+        }
+    };
+    each.iter().map(own).collect()
+}
+
 /// Returns which hosts have which of several words; `None` if all have the same.
-fn difference(hosts: &[Environment], word_of: fn(&Environment) -> String) -> Option<String> {
+fn difference(hosts: &[&str], words: Vec<String>) -> Option<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for host in hosts {
-        let word = word_of(host);
+    for (host, word) in hosts.iter().zip(words) {
         match groups.iter_mut().find(|(other, _)| *other == word) {
-            Some((_, names)) => names.push(&host.host),
-            None => groups.push((word, vec![&host.host])),
+            Some((_, names)) => names.push(host),
+            None => groups.push((word, vec![host])),
         }
     }
     let told = groups.iter().map(|(word, names)| format!("{word} on {}", short(names)));
     (groups.len() > 1).then(|| told.collect::<Vec<_>>().join(", "))
+}
+
+/// Joins the caveats that each host finds about its target. Those that differ only in their figures become one, with the figures
+/// of the first host and the names of the hosts; no names if all hosts find the same.
+#[must_use]
+pub fn merged(hosts: &[String], of_each: &[Vec<Caveat>]) -> Vec<Caveat> {
+    let mut groups: Vec<Vec<(&str, &Caveat)>> = Vec::new();
+    for (host, caveats) in hosts.iter().zip(of_each) {
+        for caveat in caveats {
+            let is_like = |group: &&mut Vec<(&str, &Caveat)>| {
+                let first = group[0].1;
+                first.code == caveat.code && pattern(&first.message) == pattern(&caveat.message)
+            };
+            match groups.iter_mut().find(is_like) {
+                Some(group) => group.push((host, caveat)),
+                None => groups.push(vec![(host, caveat)]),
+            }
+        }
+    }
+    groups.iter().map(|group| joined(group, hosts.len())).collect()
+}
+
+fn joined(group: &[(&str, &Caveat)], all: usize) -> Caveat {
+    let mut names: Vec<&str> = group.iter().map(|(host, _)| *host).collect();
+    names.dedup();
+    // One host in doubt puts the answer in doubt.
+    let (host, told) =
+        group.iter().find(|(_, caveat)| caveat.is_doubt()).copied().unwrap_or(group[0]);
+    let is_same = group.iter().all(|(_, caveat)| caveat.message == told.message);
+    let message = match (names.len() == all, is_same) {
+        (true, true) => told.message.clone(),
+        (true, false) => format!("on all hosts, as on {host}: {}", told.message),
+        (false, true) => format!("on {}: {}", short(&names), told.message),
+        (false, false) if names.len() == 1 => format!("on {host}: {}", told.message),
+        (false, false) => format!("on {}, as on {host}: {}", short(&names), told.message),
+    };
+    Caveat { message, ..told.clone() }
+}
+
+/// Returns a message without its figures.
+fn pattern(message: &str) -> String {
+    message.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect()
 }
 
 /// Returns at most three names, or two and the number of the rest.
@@ -123,16 +201,69 @@ mod tests {
 
     #[test]
     fn equal_hosts_do_not_differ() {
-        assert_eq!(differences(&[host("a", "6.1", 8), host("b", "6.1", 8)]), None);
-        assert_eq!(differences(&[]), None);
+        assert_eq!(differences(&[host("a", "6.1", 8), host("b", "6.1", 8)], &[]), None);
+        assert_eq!(differences(&[], &[]), None);
     }
 
     #[test]
     fn hosts_are_grouped_by_what_differs() {
         let hosts = [host("a", "6.1", 8), host("b", "6.1", 8), host("c", "6.9", 1)];
-        let message = differences(&hosts).unwrap().caveat(Command::default()).message;
+        let message = differences(&hosts, &[]).unwrap().caveat(Command::default()).message;
         let expected =
             "kernel 6.1 on a and b, kernel 6.9 on c; 8 processors on a and b, 1 processor on c";
         assert!(message.contains(expected), "{message}");
+    }
+
+    fn mount(name: &str, options: &str) -> Vec<FileSystemFacts> {
+        vec![FileSystemFacts {
+            name: name.to_owned(),
+            mount_point: "/mnt".to_owned(),
+            options: options.to_owned(),
+            total_bytes: 1,
+            available_bytes: 1,
+            reserve_bytes: 1,
+        }]
+    }
+
+    #[test]
+    fn file_systems_and_mount_options_are_compared() {
+        let hosts = [host("a", "6.1", 8), host("b", "6.1", 8), host("c", "6.1", 8)];
+        let told = |mounts: &[Vec<FileSystemFacts>]| {
+            differences(&hosts, mounts).map(|fact| fact.caveat(Command::default()).message)
+        };
+        let nfs = |version: &str, own: &str| {
+            mount("nfs4", &format!("rw,vers={version},hard,clientaddr={own}"))
+        };
+        let equal = [nfs("4.2", "10.0.0.1"), nfs("4.2", "10.0.0.2"), nfs("4.2", "10.0.0.3")];
+        assert_eq!(told(&equal), None);
+        let older = [nfs("4.2", "1"), nfs("4.0", "2"), nfs("4.2", "3")];
+        let message = told(&older).unwrap();
+        let expected = "mount options vers=4.2 on a and c, mount options vers=4.0 on b";
+        assert!(message.contains(expected), "{message}");
+        let local = [nfs("4.2", "1"), mount("ext4", "rw,vers=4.2,hard"), nfs("4.2", "3")];
+        let message = told(&local).unwrap();
+        assert!(message.contains("nfs4 on a and c, ext4 on b"), "{message}");
+    }
+
+    #[test]
+    fn caveats_of_hosts_become_one_with_their_names() {
+        use iogauge_model::{CaveatCode, Impact};
+        let holes = |host: u32, percent: f64| {
+            let text = format!("/d/iogauge-host-{host}.dat: 1 MiB ({percent} %) are holes");
+            Caveat::new(CaveatCode::SparseHoles, text, "h").weighed(percent / 100.0)
+        };
+        let cache = || Caveat::new(CaveatCode::PageCache, "it is cached", "h");
+        let of_each = |own: [Vec<Caveat>; 3]| merged(&["a", "b", "c"].map(str::to_owned), &own);
+        let all = of_each([vec![cache()], vec![cache()], vec![cache()]]);
+        assert_eq!(all, [cache()]);
+        let some = of_each([vec![], vec![cache()], vec![cache()]]);
+        assert_eq!(some.len(), 1);
+        assert_eq!(some[0].message, "on b and c: it is cached");
+        let worst = of_each([vec![holes(1, 5.0)], vec![cache()], vec![holes(3, 50.0)]]);
+        assert_eq!(worst.len(), 2, "{worst:?}");
+        assert_eq!(worst[0].impact, Impact::Doubt);
+        let expected = "on a and c, as on c: /d/iogauge-host-3.dat: 1 MiB (50 %) are holes";
+        assert_eq!(worst[0].message, expected);
+        assert_eq!(worst[1].message, "on b: it is cached");
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod surroundings;
 use crate::measure;
 use crate::measure::steadiness::{Unsteady, unsteadiness};
 use crate::search::{CLIENT_BOUND_PERCENT, SearchOutcome};
-pub use hosts::{differences, of_hosts, straggler_of};
+pub use hosts::{differences, merged, of_hosts, straggler_of};
 use iogauge_io::engine;
 use iogauge_io::logs::LogWaits;
 use iogauge_io::worker::control::IoFault;
@@ -345,8 +345,13 @@ mod tests {
 
     #[test]
     fn error_caveat_names_the_first_failed_io() {
-        let fault =
-            IoFault { op: iogauge_io::engine::Op::Write, part: 0, offset_bytes: 8192, errno: 28 };
+        let fault = IoFault {
+            op: iogauge_io::engine::Op::Write,
+            host: 0,
+            part: 0,
+            offset_bytes: 8192,
+            errno: 28,
+        };
         let caveat = caveat(&errors(3, Some(&fault), "/data/f", false).unwrap());
         assert!(caveat.message.contains("a write of /data/f at byte 8192"), "{}", caveat.message);
         assert!(errors(0, Some(&fault), "/data/f", false).is_none());

@@ -92,7 +92,7 @@ fn examine_path(path: &Path, roots: &Roots) -> (DoctorPart, Option<Part>) {
     let direct = Intent::default();
     let (direct_io, reading) = match resolve(path, &direct, roots) {
         Err(TargetError::DirectUnsupported { .. }) => {
-            (false, resolve(path, &Intent { direct: false, ..direct }, roots))
+            (false, resolve(path, &Intent { direct: false, ..Intent::default() }, roots))
         }
         other => (true, other),
     };

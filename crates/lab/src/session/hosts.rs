@@ -6,12 +6,16 @@
 use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
+use crate::session::sharing::{Identities, Sharing};
 use iogauge_io::pool::{WorkerPool, share};
-use iogauge_io::targets::Intent;
+use iogauge_io::targets::{HostNumber, Intent};
+use iogauge_model::Caveat;
+use iogauge_model::caveat::Command;
 use iogauge_model::load::{Arrivals, Load};
-use iogauge_model::result::Environment;
+use iogauge_model::result::{Environment, FileSystemFacts};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -35,16 +39,46 @@ pub enum Wanted {
 impl Opening {
     /// Returns the same target for one of several hosts. Numbers start at 1.
     #[must_use]
-    pub fn for_host(&self, number: u32) -> Self {
+    pub fn for_host(&self, number: u32, hosts: u32) -> Self {
+        let host = Some(HostNumber { number, hosts });
         let mut opening = self.clone();
         match &mut opening.wanted {
-            Wanted::All(intent) => intent.host = Some(number),
+            Wanted::All(intent) => intent.host = host,
             Wanted::Each(wanted) => {
-                wanted.iter_mut().for_each(|(_, intent)| intent.host = Some(number));
+                wanted.iter_mut().for_each(|(_, intent)| intent.host = host);
             }
         }
         opening
     }
+}
+
+/// The blocks that the other hosts write before anything is measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparing {
+    /// How hosts share each part.
+    pub sharing: Vec<Sharing>,
+    /// The usable bytes of each shared part that are to be written, each host its share; `None` if all are written.
+    pub ranges: Vec<Option<Range<u64>>>,
+    /// True if block devices are not written.
+    pub keeps_devices_fresh: bool,
+}
+
+/// What is asked about a target before workloads run on it, each on its region.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Examining {
+    pub jobs: Vec<(Load, Region)>,
+    /// The command that words caveats.
+    pub command: Command,
+    /// True if the contents of block devices do not matter.
+    pub keeps_devices_fresh: bool,
+}
+
+/// What a host finds about its target.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Examined {
+    pub caveats: Vec<Caveat>,
+    /// The file system of each part that is a file.
+    pub file_systems: Vec<FileSystemFacts>,
 }
 
 /// The workers that a host starts.
@@ -53,9 +87,19 @@ pub struct Starting {
     pub jobs: Vec<(Load, Region)>,
     /// Queue depth up to which it may rise later.
     pub max_depth: u32,
+    /// How hosts share each part.
+    pub sharing: Vec<Sharing>,
+    /// For each job, the number of streams of the hosts before this one.
+    pub first_streams: Vec<u32>,
 }
 
 impl Starting {
+    /// Returns what one host starts by itself.
+    #[must_use]
+    pub fn new(jobs: Vec<(Load, Region)>, max_depth: u32, sharing: Vec<Sharing>) -> Self {
+        Self { first_streams: vec![0; jobs.len()], jobs, max_depth, sharing }
+    }
+
     /// Returns the part of one of `hosts` hosts, by index from 0: an equal part of the queue depth and of the arrival
     /// rate of each job, at least one I/O, and other random numbers.
     #[must_use]
@@ -64,7 +108,13 @@ impl Starting {
             .jobs
             .iter()
             .map(|(load, region)| (share_of_load(load, index, hosts), region.clone()));
-        Self { jobs: jobs.collect(), max_depth: self.max_depth.div_ceil(hosts).max(1) }
+        let before = |load: &Load| (0..index).map(|other| streams_of(load, other, hosts)).sum();
+        Self {
+            first_streams: self.jobs.iter().map(|(load, _)| before(load)).collect(),
+            jobs: jobs.collect(),
+            max_depth: self.max_depth.div_ceil(hosts).max(1),
+            sharing: self.sharing.clone(),
+        }
     }
 
     /// Returns the queue depth over all jobs.
@@ -74,8 +124,13 @@ impl Starting {
     }
 }
 
+/// Returns the number of a job's streams on one of several hosts.
+fn streams_of(load: &Load, index: u32, hosts: u32) -> u32 {
+    share(load.numjobs, hosts, index).max(1)
+}
+
 fn share_of_load(load: &Load, index: u32, hosts: u32) -> Load {
-    let numjobs = share(load.numjobs, hosts, index).max(1);
+    let numjobs = streams_of(load, index, hosts);
     let queue_depth = share(load.queue_depth(), hosts, index);
     Load {
         numjobs,
@@ -98,23 +153,32 @@ pub trait Hosts: Debug + Send + Sync {
     /// Returns the number of hosts, with this one.
     fn number(&self) -> usize;
 
+    /// Returns the names of all hosts, that of this one first.
+    fn names(&self) -> Vec<String>;
+
     /// Returns the environment of each other host, once the target was opened there.
     fn environments(&self) -> Vec<Environment>;
 
-    /// Opens the target on the other hosts.
+    /// Opens the target on the other hosts. Returns what identifies its parts on each of them.
     ///
     /// # Errors
     /// If one of them refuses, is lost, or has another version.
-    fn open(&self, opening: &Opening) -> Result<(), LabError>;
+    fn open(&self, opening: &Opening) -> Result<Vec<Identities>, LabError>;
 
-    /// Lets the other hosts write the blocks of the target that are not written yet.
-    fn begin_preparing(&self);
+    /// Lets the other hosts write blocks of the target that are not written yet.
+    fn begin_preparing(&self, preparing: &Preparing);
 
     /// Waits until they have.
     ///
     /// # Errors
     /// If a host failed or is lost, or the user interrupts.
     fn wait_prepared(&self, interrupt: &Interrupt) -> Result<(), LabError>;
+
+    /// Returns what each other host finds about its target.
+    ///
+    /// # Errors
+    /// If a host fails or is lost.
+    fn examine(&self, examining: &Examining) -> Result<Vec<Examined>, LabError>;
 
     /// Starts workers on all hosts at the same time. `start_own` starts those of this host.
     ///
@@ -124,6 +188,16 @@ pub trait Hosts: Debug + Send + Sync {
 
     /// Returns which host was lost during the run, and why.
     fn lost(&self) -> Option<String>;
+
+    /// Returns which host ended the run by itself, and why: its disk is nearly full.
+    fn stopped(&self) -> Option<String>;
+
+    /// Removes test files on the other hosts that those have made: all of the target, or those with these paths. Returns
+    /// a line for each. A host that was lost is left out.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    fn remove(&self, paths: Option<&[PathBuf]>) -> Result<Vec<String>, LabError>;
 
     /// Ends the other hosts' part of the run.
     fn end(&self);
@@ -159,7 +233,7 @@ mod tests {
         #[test]
         fn each_host_has_room_for_its_share(iodepth in 1u32..300, numjobs in 1u32..40, hosts in 1u32..20) {
             let load = Load { iodepth, numjobs, ..Load::default() };
-            let starting = Starting { jobs: vec![(load, Region::All)], max_depth: iodepth * numjobs };
+            let starting = Starting::new(vec![(load, Region::All)], iodepth * numjobs, Vec::new());
             for index in 0..hosts {
                 let part = starting.share(index, hosts);
                 let wanted = share(iodepth * numjobs, hosts, index);
@@ -174,7 +248,7 @@ mod tests {
         let mut load = Load { seed: 7, ..Load::default() };
         load.arrivals =
             Some(Arrivals { rate_iops: 900.0, process: Default::default(), only: None });
-        let starting = Starting { jobs: vec![(load, Region::All)], max_depth: 64 };
+        let starting = Starting::new(vec![(load, Region::All)], 64, Vec::new());
         let parts: Vec<Starting> = (0..3).map(|index| starting.share(index, 3)).collect();
         for part in &parts {
             assert_eq!(part.jobs[0].0.arrivals.unwrap().rate_iops, 300.0);

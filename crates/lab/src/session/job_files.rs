@@ -6,12 +6,12 @@ use iogauge_model::load::EngineKind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Returns each file of the jobs with its intended use, in the order in which the files are named.
+/// Returns each file of the jobs with its intended use, in the order in which the files are named. `permitted` has what
+/// the user permits.
 #[must_use]
 pub fn wanted<'a>(
     jobs: impl Iterator<Item = &'a PlannedJob>,
-    destroy_data: bool,
-    overwrite: bool,
+    permitted: &Intent,
 ) -> Vec<(PathBuf, Intent)> {
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut numbers: BTreeMap<&Path, usize> = BTreeMap::new();
@@ -19,13 +19,11 @@ pub fn wanted<'a>(
         for path in &job.files {
             let own = Intent {
                 writes: job.writes(),
-                destroy_data,
-                overwrite,
                 size_bytes: job.file_size_bytes,
                 offset_bytes: job.least_offset_bytes(),
                 direct: job.direct(),
                 create: job.may_create,
-                ..Intent::default()
+                ..permitted.clone()
             };
             let Some(number) = numbers.get(path.as_path()) else {
                 numbers.insert(path, wanted.len());

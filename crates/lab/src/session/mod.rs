@@ -14,6 +14,7 @@ pub mod profile;
 mod region;
 mod reserve;
 pub mod rig;
+pub mod sharing;
 pub mod trace;
 pub mod verify;
 pub mod verify_states;
@@ -30,6 +31,7 @@ use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch, process_pauses};
 use crate::search::{self, SearchOutcome, SearchPlan};
 use crate::session::files::StepFiles;
+use crate::session::hosts::{Examined, Examining, Hosts};
 use crate::session::prepare::{Prepared, prepare, prepare_own};
 use crate::session::verify::Checks;
 use iogauge_io::clock::Clock;
@@ -37,12 +39,14 @@ use iogauge_io::engine;
 use iogauge_io::machine::{self, DeviceQueues, Roots, Sampler};
 use iogauge_io::pool::fio::FioError;
 use iogauge_io::pool::{Footprint, Room};
-use iogauge_io::targets::{FileOrigin, PartKind};
+use iogauge_io::targets::{FileOrigin, PartKind, file_system_facts};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::caveat::{Fact, FigureFact, HostFact, NothingWhy, TargetFact};
 use iogauge_model::load::{Arrivals, EngineKind, Load};
-use iogauge_model::result::{CurvePoint, Environment, FindDocument, Head, Physical, VerifyEnd};
+use iogauge_model::result::{
+    CurvePoint, Environment, FileSystemFacts, FindDocument, Head, Physical, VerifyEnd,
+};
 use iogauge_model::{Caveat, CaveatCode, Step};
 
 /// Maximum number of threads that wait for arrivals.
@@ -112,6 +116,32 @@ fn check_there_is_data(rig: &Rig, jobs: &[(Load, Region)]) -> Result<(), LabErro
 /// # Errors
 /// A part cannot be inspected.
 pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>, LabError> {
+    let own = caveats_of_target(rig, jobs)?;
+    let Some(hosts) = hosts::led() else { return Ok(own) };
+    let keeps_devices_fresh = rig.keeps_devices_fresh();
+    let examining = Examining { jobs: jobs.to_vec(), command: rig.command(), keeps_devices_fresh };
+    let others = hosts.examine(&examining)?;
+    let here = Examined { caveats: own, file_systems: file_systems(rig) };
+    let all = std::iter::once(here).chain(others);
+    let (found, mounts): (Vec<_>, Vec<_>) =
+        all.map(|examined| (examined.caveats, examined.file_systems)).unzip();
+    let names = hosts.names();
+    let mut merged = caveats::merged(&names, &found);
+    let environments = std::iter::once(environment(rig)).chain(hosts.environments());
+    let named = environments.zip(names).map(|(all, host)| Environment { host, ..all });
+    let environments: Vec<Environment> = named.collect();
+    merged.extend(rig.caveats(caveats::differences(&environments, &mounts)));
+    Ok(caveats::distinct(merged))
+}
+
+/// Returns the caveats that this host finds before workloads run, each on its region.
+///
+/// # Errors
+/// A part cannot be inspected.
+pub(crate) fn caveats_of_target(
+    rig: &Rig,
+    jobs: &[(Load, Region)],
+) -> Result<Vec<Caveat>, LabError> {
     let mut facts = Vec::new();
     let mut seen: Vec<(Load, &Region)> = Vec::new();
     for (load, region) in jobs {
@@ -123,12 +153,13 @@ pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>,
         facts.extend(rig.facts_on(load, region)?);
         seen.push(unseeded);
     }
-    if let Some(hosts) = hosts::led() {
-        let others = hosts.environments();
-        let all: Vec<Environment> = std::iter::once(environment(rig)).chain(others).collect();
-        facts.extend(caveats::differences(&all));
-    }
     Ok(caveats::distinct(rig.caveats(facts)))
+}
+
+/// Returns the file system of each part that is a file.
+pub(crate) fn file_systems(rig: &Rig) -> Vec<FileSystemFacts> {
+    let files = rig.parts().iter().filter(|part| part.kind != PartKind::BlockDevice);
+    files.filter_map(|part| file_system_facts(&part.path, &Roots::real())).collect()
 }
 
 fn first_write(prepared: &Prepared) -> Option<Fact> {
@@ -392,13 +423,21 @@ fn why_nothing(rig: &Rig, measured: &Measured) -> Option<NothingWhy> {
 /// room.
 #[must_use]
 pub fn ended_early(rig: &Rig) -> Caveat {
-    let reason = rig.stopped_by().map(str::to_owned);
+    let elsewhere = || hosts::led().and_then(Hosts::stopped);
+    let reason = rig.stopped_by().map(str::to_owned).or_else(elsewhere);
     Fact::from(FigureFact::Interrupted { reason }).caveat(rig.command())
 }
 
+/// Returns the path of the part of a failed I/O, with the name of the host if it is another one.
 fn part_path(rig: &Rig, fault: Option<&IoFault>) -> String {
-    let path = fault.and_then(|fault| rig.paths().get(fault.part as usize).cloned());
-    path.map_or_else(|| rig.text().to_owned(), |path| path.display().to_string())
+    let part = fault.and_then(|fault| Some((fault, rig.parts().get(fault.part as usize)?)));
+    let Some((fault, part)) = part else { return rig.text().to_owned() };
+    let name = || hosts::led()?.names().get(fault.host as usize).cloned();
+    let name = if fault.host > 0 { name() } else { None };
+    match name {
+        None => part.path.display().to_string(),
+        Some(name) => format!("{} on {name}", part.path_on(fault.host + 1).display()),
+    }
 }
 
 /// Samples the machine while a real target is measured.

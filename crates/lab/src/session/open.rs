@@ -43,14 +43,15 @@ impl Rig {
     /// Opens the target on all hosts, if this process leads several.
     fn open_everywhere(opening: Opening) -> Result<Self, LabError> {
         let Some(hosts) = hosts::led() else { return Self::open_here(&opening) };
-        let rig = Self::open_here(&opening.for_host(1))?;
+        let mut rig = Self::open_here(&opening.for_host(1, hosts.number() as u32))?;
         if rig.is_simulated() {
             return Err(LabError::Mismatch(format!(
                 "{}: a simulated device is on one host; hint: use hosts=N in it, and one host",
                 rig.text()
             )));
         }
-        hosts.open(&opening)?;
+        let others = hosts.open(&opening)?;
+        rig.compare(opening, &others);
         Ok(rig)
     }
 
@@ -60,7 +61,7 @@ impl Rig {
     /// As [`Self::open`].
     pub(crate) fn open_here(opening: &Opening) -> Result<Self, LabError> {
         match &opening.wanted {
-            Wanted::All(intent) => Self::open_all(&opening.text, *intent),
+            Wanted::All(intent) => Self::open_all(&opening.text, intent.clone()),
             Wanted::Each(wanted) => Self::open_these(&opening.text, wanted),
         }
     }
@@ -102,7 +103,7 @@ impl Rig {
             })?;
         }
         let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
-        let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
+        let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| intent.clone());
         intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
         Ok(Self::of(text, medium, intent, roots))
     }

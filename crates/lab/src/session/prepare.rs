@@ -1,6 +1,8 @@
 //! Prepares a target: writes every block once, at device speed, and compares the speed of first
 //! writes with that of rewrites.
 
+pub(super) mod shared;
+
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
@@ -10,10 +12,11 @@ use iogauge_io::engine::{self, Op};
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::{PoolJob, ThreadPool, WorkerPool};
 use iogauge_io::targets::prefill::{Prefill, PrefillNeed, need};
-use iogauge_io::targets::{FileOrigin, OpenMode, Part, PartKind, TargetError};
+use iogauge_io::targets::{FileOrigin, OpenMode, Part, PartKind, Roots, Target, TargetError};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern, SyncMode};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Large enough for the sequential bandwidth of every device.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -27,7 +30,7 @@ const REWRITE_NS: u64 = 1_500_000_000;
 const REWRITE_BYTES: u64 = 1 << 30;
 
 /// What the preparation did.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Prepared {
     /// Bytes written for the first time; 0 if the target was ready.
     pub written_bytes: u64,
@@ -38,6 +41,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Returns the preparation that wrote these bytes in this time.
+    fn of(written_bytes: u64, elapsed: Duration) -> Self {
+        let first_write_bytes_per_sec = written_bytes as f64 / elapsed.as_secs_f64().max(1e-9);
+        Self { written_bytes, first_write_bytes_per_sec, rewrite_bytes_per_sec: None }
+    }
+
     /// Returns how many times faster rewrites are than first writes; `None` if not measured.
     #[must_use]
     pub fn rewrite_ratio(&self) -> Option<f64> {
@@ -53,18 +62,10 @@ impl Prepared {
 /// The guards allow no writing, the disk has no room, or a write fails. If the disk fills up, the
 /// written room is released.
 pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
-    let Some(hosts) = hosts::led() else { return prepare_here(rig, watch) };
-    // Of a shared file, the other hosts find written what this one has written.
-    let has_own_file = rig.parts().iter().all(Part::is_of_one_host);
-    if has_own_file {
-        hosts.begin_preparing();
+    match hosts::led() {
+        None => prepare_here(rig, watch),
+        Some(hosts) => shared::lead(rig, hosts, watch),
     }
-    let prepared = prepare_here(rig, watch)?;
-    if !has_own_file {
-        hosts.begin_preparing();
-    }
-    hosts.wait_prepared(watch.interrupt)?;
-    Ok(prepared)
 }
 
 /// As [`prepare`], on this host only.
@@ -73,8 +74,11 @@ pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabErro
 /// As [`prepare`].
 pub fn prepare_here(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
     let keeps_fresh = rig.keeps_devices_fresh();
-    let wants_fill = |part: &Part| !(keeps_fresh && part.kind == PartKind::BlockDevice);
-    prepare_parts(rig, &wants_fill, watch)
+    prepare_parts(rig, &|part| !is_kept_fresh(part, keeps_fresh), watch)
+}
+
+fn is_kept_fresh(part: &Part, keeps_devices_fresh: bool) -> bool {
+    keeps_devices_fresh && part.kind == PartKind::BlockDevice
 }
 
 /// As [`prepare`], but only for files that iogauge makes or made. Others are used as they are.
@@ -92,31 +96,43 @@ fn prepare_parts(
     wants_fill: &dyn Fn(&Part) -> bool,
     watch: &mut Watch<'_>,
 ) -> Result<Prepared, LabError> {
-    let mut done =
-        Prepared { written_bytes: 0, first_write_bytes_per_sec: 0.0, rewrite_bytes_per_sec: None };
-    let Some((target, roots)) = rig.target_mut() else { return Ok(done) };
+    let Some((target, roots)) = rig.target_mut() else { return Ok(Prepared::default()) };
     let mut fills = Vec::new();
     for part in target.parts.iter_mut().filter(|part| wants_fill(part)) {
-        // Reading from a part that may not be written leads to a caveat, not to an error.
-        if let PrefillNeed::From { .. } = need(part)?
-            && let Some(prefill) = Prefill::begin(part, roots)?
-        {
-            fills.push((part.clone(), prefill));
-        }
+        fills.extend(begin(part, roots)?);
     }
-    if !fills.is_empty() {
-        done = fill(&mut fills, watch)?;
-        for (filled, prefill) in fills {
-            if let Some(part) = target.parts.iter_mut().find(|p| p.path == filled.path) {
-                prefill.finish(part)?;
-            }
-        }
-    }
+    let done = fill(&mut fills, watch)?;
+    finish(target, fills)?;
     target.lock()?;
     Ok(done)
 }
 
+/// Begins to write the missing blocks of a part; `None` if none are missing.
+fn begin(part: &mut Part, roots: &Roots) -> Result<Option<(Part, Prefill)>, LabError> {
+    // Reading from a part that may not be written leads to a caveat, not to an error.
+    let PrefillNeed::From { .. } = need(part)? else { return Ok(None) };
+    Ok(Prefill::begin(part, roots)?.map(|prefill| (part.clone(), prefill)))
+}
+
+fn finish(target: &mut Target, fills: Vec<(Part, Prefill)>) -> Result<(), LabError> {
+    for (filled, prefill) in fills {
+        if let Some(part) = target.parts.iter_mut().find(|part| part.path == filled.path) {
+            prefill.finish(part)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the missing blocks, and measures how fast they are rewritten.
 fn fill(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
+    let written = write(fills, watch)?;
+    Ok(Prepared { rewrite_bytes_per_sec: rewrite(fills, watch)?, ..written })
+}
+
+fn write(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
+    if fills.is_empty() {
+        return Ok(Prepared::default());
+    }
     let total_bytes = fills.iter().map(|(_, p)| p.range().end - p.range().start).sum();
     let start = std::time::Instant::now();
     let mut pool = ThreadPool::start(jobs(fills, None)?, DEPTH)?;
@@ -135,13 +151,7 @@ fn fill(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepa
         }
     }
     outcome?;
-    let seconds = start.elapsed().as_secs_f64();
-    let rewrite_bytes_per_sec = rewrite(fills, watch)?;
-    Ok(Prepared {
-        written_bytes: total_bytes,
-        first_write_bytes_per_sec: total_bytes as f64 / seconds.max(1e-9),
-        rewrite_bytes_per_sec,
-    })
+    Ok(Prepared::of(total_bytes, start.elapsed()))
 }
 
 /// Runs the pool until its quota is written, and keeps marker and status up to date.
@@ -259,7 +269,9 @@ fn supports_direct(part: &Part) -> bool {
 fn rewrite(fills: &mut [(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Option<f64>, LabError> {
     let most = REWRITE_BYTES / fills.len().max(1) as u64;
     let most = most - most % BLOCK_BYTES;
-    if fills.iter().any(|(_, p)| p.range().end - p.range().start < 64 * BLOCK_BYTES) {
+    if fills.is_empty()
+        || fills.iter().any(|(_, p)| p.range().end - p.range().start < 64 * BLOCK_BYTES)
+    {
         // Too little data to measure a speed.
         return Ok(None);
     }

@@ -5,8 +5,8 @@ use crate::measure::Watch;
 use crate::session::rig::Rig;
 use iogauge_io::targets::ReserveWatch;
 use iogauge_io::worker::WorkerError;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -69,21 +69,18 @@ pub(crate) fn watched<T>(
     if room.is_empty() {
         return work(watch);
     }
-    let reason = Arc::new(OnceLock::new());
-    let (interrupt, why) = (watch.interrupt.clone(), reason.clone());
+    let (interrupt, stopped) = (watch.interrupt.clone(), rig.stopped());
     let lookout = Lookout::start(move || match room.check() {
         Ok(()) => true,
         Err(error) => {
-            let _ = why.set(error.to_string());
+            // Only the first reason counts.
+            let _ = stopped.set(error.to_string());
             interrupt.set();
             false
         }
     })?;
     let done = work(watch);
     drop(lookout);
-    if let Some(reason) = reason.get() {
-        rig.stop_because(reason.clone());
-    }
     done
 }
 

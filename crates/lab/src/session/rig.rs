@@ -3,9 +3,10 @@
 use crate::caveats::surroundings;
 use crate::error::LabError;
 use crate::session::fio_pool;
-use crate::session::hosts::{self, Starting};
+use crate::session::hosts::{self, Opening, Starting};
 use crate::session::profile::CADENCE;
 use crate::session::region::Region;
+use crate::session::sharing::{self, Identities, Sharing};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::logs::LogWriter;
 use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
@@ -53,18 +54,58 @@ pub struct Rig {
     /// Time between two samples of the machine during a load.
     cadence: Duration,
     /// Why a measurement was stopped.
-    stopped: OnceLock<String>,
+    stopped: Arc<OnceLock<String>>,
     /// The command whose result has the caveats.
     command: Command,
+    /// What was opened on several hosts.
+    opening: Option<Opening>,
+    /// How several hosts share each part.
+    sharing: Vec<Sharing>,
 }
 
 impl Rig {
     pub(super) fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
         let text = text.to_owned();
         let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
-        let stopped = OnceLock::new();
+        let stopped = Arc::default();
         let command = Command::default();
-        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence, stopped, command }
+        let (opening, sharing) = (None, Vec::new());
+        Self {
+            text,
+            medium,
+            intent,
+            roots,
+            via,
+            foreign,
+            fresh_devices,
+            cadence,
+            stopped,
+            command,
+            opening,
+            sharing,
+        }
+    }
+
+    /// Compares the parts of this host with those of the other hosts, on which the same was opened.
+    pub(super) fn compare(&mut self, opening: Opening, others: &[Identities]) {
+        self.sharing = sharing::compared(self.parts(), &self.identities(), others);
+        self.opening = Some(opening);
+    }
+
+    /// Returns what was opened on several hosts; `None` if this host is the only one.
+    pub(super) fn opening(&self) -> Option<&Opening> {
+        self.opening.as_ref()
+    }
+
+    /// Returns how several hosts share each part.
+    pub(super) fn sharing(&self) -> &[Sharing] {
+        &self.sharing
+    }
+
+    /// Returns what identifies each part on every host that has it.
+    #[must_use]
+    pub fn identities(&self) -> Identities {
+        self.parts().iter().map(|part| part.identity_on_hosts(&self.roots)).collect()
     }
 
     /// Sets the cadence at which the machine is sampled during loads on a real target.
@@ -77,9 +118,9 @@ impl Rig {
         self.stopped.get().map(String::as_str)
     }
 
-    pub(crate) fn stop_because(&self, reason: String) {
-        // Only the first reason counts.
-        let _ = self.stopped.set(reason);
+    /// Returns the place of the reason.
+    pub(crate) fn stopped(&self) -> Arc<OnceLock<String>> {
+        self.stopped.clone()
     }
 
     /// Returns the time between two samples of the machine.
@@ -281,29 +322,30 @@ impl Rig {
         jobs: &[(Load, Region)],
         max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
-        let Some(hosts) = hosts::led() else { return self.pool_here(jobs, max_depth) };
-        let starting = Starting { jobs: jobs.to_vec(), max_depth };
-        hosts.start(&starting, &|own| self.pool_here(&own.jobs, own.max_depth))
+        let starting = Starting::new(jobs.to_vec(), max_depth, self.sharing.clone());
+        match hosts::led() {
+            None => self.pool_here(&starting),
+            Some(hosts) => hosts.start(&starting, &|own| self.pool_here(own)),
+        }
     }
 
     /// Starts workers on this host.
     ///
     /// # Errors
     /// As [`Self::pool`].
-    pub fn pool_here(
-        &self,
-        jobs: &[(Load, Region)],
-        max_depth: u32,
-    ) -> Result<Box<dyn WorkerPool>, LabError> {
+    pub fn pool_here(&self, starting: &Starting) -> Result<Box<dyn WorkerPool>, LabError> {
+        let Starting { jobs, max_depth, sharing, first_streams } = starting;
         match &self.medium {
             Medium::Simulated(slot) => {
                 let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load));
-                Ok(Box::new(VirtualPool::start_on(jobs.collect(), slot, max_depth)?))
+                Ok(Box::new(VirtualPool::start_on(jobs.collect(), slot, *max_depth)?))
             }
             Medium::Real(target) => {
-                let jobs = jobs.iter().map(|(load, region)| job(target, load, region));
+                let jobs = jobs.iter().zip(first_streams).map(|((load, region), first_stream)| {
+                    job_of_host(target, load, region, sharing, *first_stream)
+                });
                 let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
-                Ok(Box::new(ThreadPool::start(jobs, max_depth)?))
+                Ok(Box::new(ThreadPool::start(jobs, *max_depth)?))
             }
         }
     }
@@ -523,6 +565,25 @@ fn job(target: &Target, load: &Load, region: &Region) -> Result<PoolJob, LabErro
         Region::All | Region::Parts(_) => parts.iter().map(extent).collect(),
     };
     Ok(PoolJob { load: load.clone(), files, extents })
+}
+
+/// As [`job`], on the part of the region that this host uses.
+fn job_of_host(
+    target: &Target,
+    load: &Load,
+    region: &Region,
+    sharing: &[Sharing],
+    first_stream: u32,
+) -> Result<PoolJob, LabError> {
+    let whole = job(target, load, region)?;
+    let numbers = region.numbers(target).into_iter();
+    let sharing = numbers.map(|number| sharing.get(number).copied().unwrap_or_default());
+    let parts: Vec<_> = region.parts(target).into_iter().zip(sharing).collect();
+    if parts.is_empty() {
+        return Ok(whole);
+    }
+    let (load, extents) = sharing::region(load, &parts, first_stream);
+    Ok(PoolJob { load, extents, ..whole })
 }
 
 fn extent(part: &Part) -> Extent {

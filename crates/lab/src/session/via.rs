@@ -12,7 +12,7 @@ use crate::session::via_logs::{self, Logs};
 use iogauge_fio::job::{FioJobs, FioText};
 use iogauge_io::pool::fio::{FioBinary, FioEnd, FioError, FioJobFile, Handed};
 use iogauge_io::pool::{Footprint, Paused, Room};
-use iogauge_io::targets::{ReserveWatch, Target};
+use iogauge_io::targets::{Intent, ReserveWatch, Target};
 use iogauge_io::worker::WorkerError;
 use iogauge_model::caveat::{Fact, NothingWhy, ToolFact};
 use iogauge_model::result::FioResult;
@@ -71,18 +71,14 @@ pub struct JudgedFile {
     pub paths: Vec<PathBuf>,
 }
 
-/// Lets the guards judge the jobs of a job file. `name` is the file's name for messages.
+/// Lets the guards judge the jobs of a job file. `name` is the file's name for messages, and
+/// `permitted` has what the user permits.
 ///
 /// # Errors
 /// A refusal, or a file that cannot be used.
-pub fn judge(
-    name: &str,
-    jobs: FioJobs,
-    destroy_data: bool,
-    overwrite: bool,
-) -> Result<JudgedFile, LabError> {
+pub fn judge(name: &str, jobs: FioJobs, permitted: &Intent) -> Result<JudgedFile, LabError> {
     if let Some(job) = jobs.jobs().iter().find(|job| job.writes_remotely())
-        && !destroy_data
+        && !permitted.destroy_data
     {
         return Err(LabError::Refused(format!(
             "{name}: [{}]: engine {} writes where iogauge cannot look; --destroy-data lets it",
@@ -91,7 +87,7 @@ pub fn judge(
     }
     via_logs::judge(&jobs.log_prefixes())?;
     let planned = jobs.jobs().iter().flat_map(|job| &job.clones);
-    let wanted = job_files::wanted(planned, destroy_data, overwrite);
+    let wanted = job_files::wanted(planned, permitted);
     let mut rig = Rig::open_each(name, &wanted)?;
     rig.keep_devices_fresh();
     let paths = wanted.into_iter().map(|(path, _)| path).collect();

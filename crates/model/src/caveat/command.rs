@@ -1,9 +1,10 @@
 //! The command whose result has a caveat. Hints name only options of this command.
 
 use crate::vocabulary::Vocabulary;
+use serde::{Deserialize, Serialize};
 
 /// A command that raises caveats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Command {
     /// `run` with the workload on the command line.
     #[default]
@@ -29,7 +30,7 @@ pub enum Command {
 }
 
 /// The option of a suite that makes its steps longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepTime {
     Seconds,
     /// `--scale`; a smaller value makes steps longer.
