@@ -150,6 +150,25 @@ fn no_device() {
     assert_silent(&place.run(&short(word(&path), &["--direct=0"])).ends(0), "no-device");
 }
 
+#[test]
+fn remote_cache() {
+    let place = Place::new();
+    let image = image(64 * MIB);
+    let path = image.path().to_str().unwrap();
+    or_skip!("remote_cache", run("mkfs.ntfs", &["-Q", "-q", "-F", path]));
+    // Its client is a process.
+    let mount = or_skip!("remote_cache", Mount::new(&["-t", "ntfs-3g", path]));
+    noise(&place, "file", SIZE);
+    let path = mount.point.join("file");
+    std::fs::copy(place.work().join("file"), &path).unwrap();
+    let with = short(word(&path), &["--direct=0"]);
+    assert_provoked(&place, "remote-cache", "note", &with, &short("file", &["--direct=0"]));
+    let done = place.run(&with).ends(0);
+    assert_silent(&done, "no-device");
+    let told = of_code(&done, "remote-cache");
+    assert!(told[0]["message"].as_str().unwrap().contains("the client of fuse"), "{told:?}");
+}
+
 /// An attribute of a device. It outlives the test, so it is restored on drop.
 struct Attribute {
     path: PathBuf,

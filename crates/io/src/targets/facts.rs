@@ -10,7 +10,9 @@ use super::reserve::free_space_of;
 use crate::engine;
 use crate::kernel::Roots;
 use crate::machine::Memory;
-use iogauge_model::caveat::{BlockFact, CacheFact, PartFact, PartOrigin, Portion, TargetFact};
+use iogauge_model::caveat::{
+    BlockFact, CacheFact, ClientCache, PartFact, PartOrigin, Portion, TargetFact,
+};
 use iogauge_model::load::{Load, SyncMode};
 use iogauge_model::result::DeviceFacts;
 use std::fs::File;
@@ -128,8 +130,42 @@ fn without_device(part: &Part, roots: &Roots) -> Option<TargetFact> {
     match behind {
         Behind::Device => None,
         Behind::Memory(memory) => Some(TargetFact::InMemory { path, file_system, memory }),
-        Behind::Unknown => Some(TargetFact::Unseen { path, file_system }),
+        Behind::Unknown => Some(match client_of(&file_system) {
+            Some(client) => TargetFact::Remote { path, file_system, client },
+            None => TargetFact::Unseen { path, file_system },
+        }),
     }
+}
+
+/// File systems with a server, or a client in user space, with what the client does with direct I/O. Names that end in `*` stand
+/// for all that begin like that.
+const REMOTE: &[(&str, ClientCache)] = &[
+    ("nfs", ClientCache::Bypassed),
+    ("nfs4", ClientCache::Bypassed),
+    ("cifs", ClientCache::Bypassed),
+    ("smb3", ClientCache::Bypassed),
+    ("ceph", ClientCache::Bypassed),
+    ("lustre", ClientCache::Bypassed),
+    ("beegfs", ClientCache::MayAnswer),
+    ("gpfs", ClientCache::MayAnswer),
+    ("glusterfs", ClientCache::MayAnswer),
+    ("orangefs", ClientCache::MayAnswer),
+    ("pvfs2", ClientCache::MayAnswer),
+    ("afs", ClientCache::MayAnswer),
+    ("coda", ClientCache::MayAnswer),
+    ("9p", ClientCache::MayAnswer),
+    ("virtiofs", ClientCache::MayAnswer),
+    ("vboxsf", ClientCache::MayAnswer),
+    ("fuse", ClientCache::MayAnswer),
+    ("fuse.*", ClientCache::MayAnswer),
+];
+
+fn client_of(file_system: &str) -> Option<ClientCache> {
+    let is_it = |name: &str| match name.strip_suffix('*') {
+        Some(start) => file_system.starts_with(start),
+        None => file_system == name,
+    };
+    REMOTE.iter().find(|(name, _)| is_it(name)).map(|(_, client)| *client)
 }
 
 /// Returns the cache in front of a device, and the minimum size of a target that exceeds it. Devices rarely report
@@ -192,6 +228,15 @@ mod tests {
         assert_eq!(before(&buffered, true), (16, Impact::Doubt));
         assert_eq!(before(&unbuffered, true), (1, Impact::Note));
         assert_eq!(cache_before(None, true, MEMORY), None);
+    }
+
+    #[test]
+    fn caches_of_remote_file_systems_are_known() {
+        assert_eq!(client_of("nfs4"), Some(ClientCache::Bypassed));
+        assert_eq!(client_of("fuse.glusterfs"), Some(ClientCache::MayAnswer));
+        assert_eq!(client_of("fuseblk"), None);
+        assert_eq!(client_of("ext4"), None);
+        assert_eq!(client_of("nfsd"), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub use figures::{CutShort, FigureFact, NothingWhy};
 pub use hosts::{HostFact, Straggler};
 pub use machine::{MachineFact, PauseFact, StarvedFact, WithStarved};
 pub use steadiness::{Shift, SteadinessFact};
-pub use target::{BlockFact, CacheFact, PartFact, PartOrigin, Portion, TargetFact};
+pub use target::{BlockFact, CacheFact, ClientCache, PartFact, PartOrigin, Portion, TargetFact};
 pub use tools::{ToolFact, TraceDiffers, TraceLack};
 
 use schemars::JsonSchema;

@@ -37,6 +37,15 @@ pub enum CacheFact {
     OfDevice { device: String },
 }
 
+/// What the client of a file system with a server does with direct I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientCache {
+    /// It passes it to the server.
+    Bypassed,
+    /// It may answer from its own memory.
+    MayAnswer,
+}
+
 /// A property of blocks. The first three are counted in bytes, the others in blocks sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockFact {
@@ -97,6 +106,12 @@ pub enum TargetFact {
         path: String,
         file_system: String,
     },
+    /// The file system has a server, or a client in user space, whose cache is not visible here.
+    Remote {
+        path: String,
+        file_system: String,
+        client: ClientCache,
+    },
     /// The part is smaller than `safe_bytes`, so a cache may hold it.
     Cached {
         part: PartFact,
@@ -139,6 +154,14 @@ impl TargetFact {
                     format!("{file_system} keeps its files on {memory}, which is memory")
                 };
                 Caveat::of(CaveatCode::NoDevice, format!("{path}: {how}; no device is measured"))
+            }
+            Self::Remote { path, file_system, client } => {
+                let who = match client {
+                    ClientCache::Bypassed => format!("the server behind {file_system}"),
+                    ClientCache::MayAnswer => format!("the client of {file_system}, or a server behind it,"),
+                };
+                let message = format!("{path}: {who} may answer from memory, also with direct I/O");
+                Caveat::of(CaveatCode::RemoteCache, message)
             }
             Self::Unseen { path, file_system } => Caveat::of(
                 CaveatCode::NoDevice,
@@ -383,7 +406,17 @@ pub(super) fn examples() -> Vec<TargetFact> {
             file_system: text("overlay"),
             memory: text("tmpfs"),
         },
-        TargetFact::Unseen { path: text("f"), file_system: text("nfs") },
+        TargetFact::Unseen { path: text("f"), file_system: text("overlay") },
+        TargetFact::Remote {
+            path: text("f"),
+            file_system: text("nfs4"),
+            client: ClientCache::Bypassed,
+        },
+        TargetFact::Remote {
+            path: text("f"),
+            file_system: text("fuse.sshfs"),
+            client: ClientCache::MayAnswer,
+        },
         cached(Own, CacheFact::Page { memory_bytes }),
         TargetFact::Cached {
             part: PartFact::example(Own),
