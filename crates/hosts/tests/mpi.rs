@@ -81,6 +81,53 @@ fn limit_on_each_host_is_bound_by_the_slowest() {
 }
 
 #[test]
+fn eight_hosts_find_a_shared_device_at_its_own_speed() {
+    const NAME: &str = "eight_hosts_find_a_shared_device_at_its_own_speed";
+    let mpi = built_for();
+    let network = or_skip!("eight_hosts_find_a_shared_device_at_its_own_speed", hosts(8, mpi));
+    let place = Place::new();
+    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
+    let limits = [(device.path.as_path(), 2000)];
+    let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
+    let target = device.path.to_str().unwrap();
+    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "40s");
+    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
+    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
+}
+
+#[test]
+fn arrival_rate_of_each_host_is_bound_by_the_slowest() {
+    const NAME: &str = "arrival_rate_of_each_host_is_bound_by_the_slowest";
+    let mpi = built_for();
+    let network = or_skip!("arrival_rate_of_each_host_is_bound_by_the_slowest", hosts(3, mpi));
+    let place = Place::new();
+    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
+    let target = devices.path.to_str().unwrap();
+    let line = ["find", target, "--open-loop", "--limit=each:mean<=10ms", "--budget=60s", "--json"];
+    let document = place.run(&network, mpi, &line).ends(0).json();
+    let iops = document["answer"]["iops"]["mean"].as_f64().unwrap();
+    // The slowest device serves 300 IOPS. As a server of constant service time (M/D/1), it keeps a mean of 10 ms up to
+    // 257; that the throttle saves up what was not used brings it closer to 300.
+    assert!((740.0..=900.0).contains(&iops), "{document:#}");
+}
+
+#[test]
+fn stop_ends_all_hosts_and_keeps_the_result() {
+    let mpi = built_for();
+    let network = or_skip!("stop_ends_all_hosts_and_keeps_the_result", hosts(3, mpi));
+    let place = Place::new();
+    let child = reading(&place, &network, mpi);
+    let mut stop = Command::new(BINARY);
+    let stopped = stop.env("XDG_DATA_HOME", place.path()).arg("stop").output().unwrap();
+    assert!(stopped.status.success(), "{stopped:?}");
+    eventually(|| (1..=3).all(|host| network.ranks(host).is_empty()));
+    child.wait_with_output().unwrap();
+    let document = place.last();
+    assert_eq!(document["interrupted"], true, "{document}");
+    assert_eq!(document["steps"][0]["hosts"].as_array().unwrap().len(), 3, "{document}");
+}
+
+#[test]
 fn refusal_on_one_host_refuses_for_all() {
     let mpi = built_for();
     let network = or_skip!("refusal_on_one_host_refuses_for_all", hosts(3, mpi));

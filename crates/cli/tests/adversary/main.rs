@@ -16,6 +16,7 @@ use common::skip;
 use iogauge_fio::job::FioJobs;
 use iogauge_io::confine::{Domain, protection};
 use iogauge_io::pool::fio::FioBinary;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::{Blind, Interrupt};
 use iogauge_lab::session::prepare::prepare_own;
@@ -47,7 +48,7 @@ fn nothing_protects(world: &World, case: &Case) {
 /// Lets iogauge read, judge and rewrite the job file, then runs fio unconfined.
 fn guards_alone(world: &World, case: &Case) {
     let Ok(jobs) = FioJobs::read(&world.job_file(), &Disk::new(&case.variables)) else { return };
-    let Ok(mut judged) = via::judge("adversary", jobs, false, false) else { return };
+    let Ok(mut judged) = via::judge("adversary", jobs, &Intent::default()) else { return };
     let interrupt = Interrupt::default();
     let watch = &mut Watch { observer: &mut Blind, interrupt: &interrupt };
     if prepare_own(&mut judged.rig, watch).is_err() {
