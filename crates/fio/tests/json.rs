@@ -127,6 +127,7 @@ fn run(load: Workload, steps: Vec<StepResult>) -> RunDocument {
             }),
             load,
             via: None,
+            host_parts: Vec::new(),
         },
         steps,
         interrupted: false,

@@ -6,6 +6,7 @@ use crate::message::{HostState, Numbered, Order, Report, decode, encode};
 use crate::pool::HostsPool;
 use iogauge_io::clock::Clock;
 use iogauge_io::machine::boot_id;
+use iogauge_io::pool::Parts;
 use iogauge_lab::error::LabError;
 use iogauge_lab::error::RefusedKind;
 use iogauge_lab::observe::Interrupt;
@@ -94,20 +95,31 @@ impl Followers {
         self.lost.get_or_insert(Lost { host, reason }).clone()
     }
 
-    fn ranks(&self) -> std::ops::Range<usize> {
-        1..self.names.len()
+    /// Returns the ranks of all followers.
+    fn ranks(&self) -> Vec<usize> {
+        (1..self.names.len()).collect()
     }
 
-    /// Sends each follower what to do at a time of this host, and returns the number of the order.
-    pub(crate) fn order_at(&mut self, at_ns: u64, order: impl Fn(usize, u64) -> Order) -> u64 {
+    /// Sends an order to all followers and returns its number.
+    fn order_all(&mut self, order: impl FnMut(usize) -> Order) -> u64 {
+        self.order(&self.ranks(), order)
+    }
+
+    /// Sends followers of these ranks what to do at a time of this host, and returns the number of the order.
+    pub(crate) fn order_at(
+        &mut self,
+        ranks: &[usize],
+        at_ns: u64,
+        mut order: impl FnMut(usize, u64) -> Order,
+    ) -> u64 {
         let times: Vec<u64> = (0..self.names.len()).map(|rank| self.time_on(rank, at_ns)).collect();
-        self.order(|rank| order(rank, times[rank]))
+        self.order(ranks, |rank| order(rank, times[rank]))
     }
 
-    /// Sends an order to each follower and returns its number.
-    pub(crate) fn order(&mut self, order: impl Fn(usize) -> Order) -> u64 {
+    /// Sends an order to followers of these ranks and returns its number.
+    pub(crate) fn order(&mut self, ranks: &[usize], mut order: impl FnMut(usize) -> Order) -> u64 {
         self.number += 1;
-        for rank in self.ranks() {
+        for rank in ranks.iter().copied() {
             let content = order(rank);
             if let Some(line) = &self.line {
                 line.send(rank, encode(&Numbered { number: self.number, content }));
@@ -126,7 +138,7 @@ impl Followers {
     /// Returns the largest error of a host's clock against that of this host, in nanoseconds; `None` before all are
     /// compared.
     pub(crate) fn clock_error_ns(&self) -> Option<u64> {
-        let errors = self.ranks().map(|rank| self.clock_error_ns_of(rank));
+        let errors = self.ranks().into_iter().map(|rank| self.clock_error_ns_of(rank));
         errors.into_iter().try_fold(0, |most: u64, error| Some(most.max(error?)))
     }
 
@@ -178,16 +190,17 @@ impl Followers {
         std::mem::take(&mut self.pulses)
     }
 
-    /// Waits for the answer of each follower to an order, and returns them in order of the ranks. Without `patience`,
+    /// Waits for the answers of followers of these ranks to an order, and returns them by rank. Without `patience`,
     /// waits as long as the hosts live.
     pub(crate) fn answers(
         &mut self,
+        ranks: &[usize],
         number: u64,
         patience: Option<Duration>,
     ) -> Result<Answers, Lost> {
         let begin = Instant::now();
         let mut answers = Answers::new();
-        while answers.len() < self.ranks().len() {
+        while answers.len() < ranks.len() {
             if let Some(lost) = &self.lost {
                 return Err(lost.clone());
             }
@@ -198,9 +211,10 @@ impl Followers {
                 _ => {}
             }
             let is_late = patience.is_some_and(|patience| begin.elapsed() >= patience);
-            if let (true, Some(rank)) = (is_late, self.ranks().find(|r| !answers.contains_key(r))) {
+            if let (true, Some(rank)) = (is_late, ranks.iter().find(|r| !answers.contains_key(*r)))
+            {
                 return Err(
-                    self.lose(rank, "it lives, but does not do what was ordered".to_owned())
+                    self.lose(*rank, "it lives, but does not do what was ordered".to_owned())
                 );
             }
             if patience.is_none() && self.interrupt.is_set() {
@@ -231,8 +245,9 @@ impl Followers {
         order: impl Fn(usize) -> Order,
         patience: Duration,
     ) -> Result<Answers, LabError> {
-        let number = self.order(order);
-        let answers = self.answers(number, Some(patience))?;
+        let ranks = self.ranks();
+        let number = self.order(&ranks, order);
+        let answers = self.answers(&ranks, number, Some(patience))?;
         self.refusal(&answers)?;
         Ok(answers)
     }
@@ -301,8 +316,9 @@ impl Leader {
         if !followers.environments.is_empty() {
             return Ok(());
         }
-        let number = followers.order(|_| Order::Introduce);
-        let answers = followers.answers(number, Some(PATIENCE))?;
+        let ranks = followers.ranks();
+        let number = followers.order(&ranks, |_| Order::Introduce);
+        let answers = followers.answers(&ranks, number, Some(PATIENCE))?;
         let (own, own_boot_id) = (env!("CARGO_PKG_VERSION"), boot_id());
         let mut other = None;
         for (rank, answer) in answers {
@@ -364,13 +380,13 @@ impl Hosts for Leader {
     }
 
     fn begin_preparing(&self, preparing: &Preparing) {
-        self.lock().order(|_| Order::Prepare(preparing.clone()));
+        self.lock().order_all(|_| Order::Prepare(preparing.clone()));
     }
 
     fn wait_prepared(&self, interrupt: &Interrupt) -> Result<(), LabError> {
         let mut followers = self.lock();
-        let number = followers.number;
-        let answers = followers.answers(number, None)?;
+        let (ranks, number) = (followers.ranks(), followers.number);
+        let answers = followers.answers(&ranks, number, None)?;
         followers.refusal(&answers)?;
         if interrupt.is_set() {
             // Followers stop writing when the run ends.
@@ -389,26 +405,35 @@ impl Hosts for Leader {
         Ok(found.collect())
     }
 
-    fn start(&self, starting: &Starting, start_own: &dyn Fn(&Starting) -> Started) -> Started {
+    fn start(
+        &self,
+        starting: &Starting,
+        parts: &Parts,
+        start_own: &dyn Fn(&Starting) -> Started,
+    ) -> Started {
+        let mut all = starting.shared_out(parts);
+        let begun: u32 = all.iter().map(Starting::queue_depth).sum();
+        let ranks: Vec<usize> = parts.active().filter(|rank| *rank > 0).collect();
         let mut followers = self.lock();
-        let hosts = followers.names.len() as u32;
         let at_ns = Clock::get().now_ns() + AHEAD_NS;
-        let order = |rank: usize, at_ns| Order::Start {
-            starting: Box::new(starting.share(rank as u32, hosts)),
-            at_ns,
+        let mut starting_on = |rank: usize| {
+            let nothing = Starting::new(Vec::new(), 1, Vec::new());
+            std::mem::replace(&mut all[rank], nothing)
         };
-        let number = followers.order_at(at_ns, order);
+        let own = starting_on(0);
+        let order =
+            |rank: usize, at_ns| Order::Start { starting: Box::new(starting_on(rank)), at_ns };
+        let number = followers.order_at(&ranks, at_ns, order);
         wait_until(at_ns);
-        let own = start_own(&starting.share(0, hosts));
-        let answers = followers.answers(number, Some(PATIENCE))?;
+        let own = start_own(&own);
+        let answers = followers.answers(&ranks, number, Some(PATIENCE))?;
         followers.refusal(&answers)?;
         drop(followers);
-        Ok(Box::new(HostsPool::start(
-            own?,
-            self.clone(),
-            starting,
-            answers.into_values().collect(),
-        )?))
+        let mut pool = HostsPool::new(own?, self.clone(), parts.clone(), answers);
+        if begun != starting.queue_depth() && starting.jobs.len() == 1 {
+            pool.begin_at(starting.queue_depth())?;
+        }
+        Ok(Box::new(pool))
     }
 
     fn lost(&self) -> Option<String> {
@@ -437,7 +462,7 @@ impl Hosts for Leader {
 
     fn end(&self) {
         let mut followers = self.lock();
-        followers.order(|_| Order::End);
+        followers.order_all(|_| Order::End);
         followers.line = None;
     }
 }

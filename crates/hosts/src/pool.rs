@@ -1,15 +1,15 @@
 //! The workers of all hosts as one pool.
 
 use crate::act::{Action, processors_of};
-use crate::leader::{AHEAD_NS, Leader, Lost, PATIENCE};
+use crate::leader::{AHEAD_NS, Answers, Leader, Lost, PATIENCE};
 use crate::message::{HostState, Order, Report};
 use iogauge_io::clock::Clock;
 use iogauge_io::machine::{DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Starvation};
-use iogauge_io::pool::{Arrivals, LiveFigures, Paused, WorkerHandle, WorkerPool, share};
+use iogauge_io::pool::{Arrivals, LiveFigures, Parts, Paused, WorkerHandle, WorkerPool};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_io::worker::control::IoFault;
-use iogauge_lab::session::hosts::Starting;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ struct Progress {
 }
 
 /// The process of a host that does the I/O.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Client {
     /// Processor time used since it began.
     cpu_ns: u64,
@@ -45,6 +45,15 @@ impl Client {
         Self { cpu_ns, polled_ns, processors: state.processors }
     }
 
+    /// Returns that of this host.
+    fn here(own: &dyn WorkerPool) -> Self {
+        Self {
+            cpu_ns: own.cpu().unwrap_or_else(ProcessCpu::now).total_ns(),
+            polled_ns: own.live().polled_ns,
+            processors: processors_of(own),
+        }
+    }
+
     /// Returns the processor time used since an earlier state, without that spent polling.
     fn worked_ns(&self, before: &Self) -> u64 {
         let polled_ns = self.polled_ns.saturating_sub(before.polled_ns);
@@ -52,17 +61,44 @@ impl Client {
     }
 }
 
+impl Progress {
+    fn begin() -> Self {
+        Self { ios: 0, at: Instant::now() }
+    }
+
+    fn note(&mut self, live: LiveFigures) {
+        if live.ios != self.ios || live.outstanding == 0 {
+            *self = Self { ios: live.ios, at: Instant::now() };
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.at.elapsed() >= STORAGE_SILENCE
+    }
+}
+
+/// Another host that takes part.
+#[derive(Debug)]
+struct Other {
+    /// Its last state.
+    state: HostState,
+    progress: Progress,
+    /// Its process at the end of the last window.
+    client: Client,
+}
+
 /// A worker pool over several hosts.
 pub struct HostsPool {
+    /// The workers of this host: none if it takes no part.
     own: Box<dyn WorkerPool>,
+    own_progress: Progress,
+    own_client: Client,
     leader: Leader,
+    parts: Parts,
+    /// The other hosts that take part, by rank.
+    others: BTreeMap<usize, Other>,
+    /// Names of the hosts that take part, in order of the ranks.
     names: Vec<String>,
-    /// The last state of each other host, by its rank less 1. This host is asked itself.
-    states: Vec<HostState>,
-    /// By rank, this host first.
-    progress: Vec<Progress>,
-    /// By rank, at the end of the last window.
-    clients: Vec<Client>,
     /// Pauses of the other hosts.
     paused: Paused,
     /// What was done since the last window that was asked for.
@@ -81,69 +117,90 @@ impl std::fmt::Debug for HostsPool {
 
 impl HostsPool {
     /// Takes over the workers of this host, and those that the followers have just started, with their answers.
-    pub(crate) fn start(
+    pub(crate) fn new(
         own: Box<dyn WorkerPool>,
         leader: Leader,
-        starting: &Starting,
-        answers: Vec<Report>,
-    ) -> Result<Self, WorkerError> {
-        let names = leader.lock().names().to_vec();
-        let hosts = names.len() as u32;
-        let progress = Progress { ios: 0, at: Instant::now() };
-        let states = answers.into_iter().map(|answer| match answer {
-            Report::Window { state, .. } => *state,
-            _ => HostState::default(),
-        });
-        let states: Vec<HostState> = states.collect();
-        let mut pool = Self {
+        parts: Parts,
+        mut answers: Answers,
+    ) -> Self {
+        let all = leader.lock().names().to_vec();
+        let other = |rank| {
+            let state = match answers.remove(&rank) {
+                Some(Report::Window { state, .. }) => *state,
+                _ => HostState::default(),
+            };
+            let (client, progress) = (Client::of(&state), Progress::begin());
+            (rank, Other { state, progress, client })
+        };
+        Self {
+            own_client: Client::here(own.as_ref()),
             own,
+            own_progress: Progress::begin(),
             leader,
-            progress: vec![progress; names.len()],
-            clients: Vec::new(),
-            states,
-            names,
+            others: parts.active().filter(|rank| *rank > 0).map(other).collect(),
+            names: parts.active().map(|rank| all[rank].clone()).collect(),
+            parts,
             paused: Paused::default(),
             before: None,
             losses: Vec::new(),
             left_behind: Vec::new(),
             hurry: None,
             is_stopped: false,
-        };
-        let begun: u32 = (0..hosts).map(|index| starting.share(index, hosts).queue_depth()).sum();
-        pool.clients = pool.clients_now();
-        if begun != starting.queue_depth() && starting.jobs.len() == 1 {
-            let window = pool.set_queue_depth(starting.queue_depth())?;
-            pool.before = Some(window);
         }
-        Ok(pool)
     }
 
-    /// Does the same on all hosts at the same time. `action` takes the index of a host. Returns the windows that end
+    /// Sets the queue depth with which the first window begins.
+    ///
+    /// # Errors
+    /// If an engine failed.
+    pub(crate) fn begin_at(&mut self, queue_depth: u32) -> Result<(), WorkerError> {
+        let window = self.set_queue_depth(queue_depth)?;
+        self.before = Some(window);
+        Ok(())
+    }
+
+    fn ranks(&self) -> Vec<usize> {
+        self.others.keys().copied().collect()
+    }
+
+    /// True if this host takes part.
+    fn takes_part(&self) -> bool {
+        self.parts.active().next() == Some(0)
+    }
+
+    fn states(&self) -> impl Iterator<Item = &HostState> {
+        self.others.values().map(|other| &other.state)
+    }
+
+    /// Does the same on all hosts at the same time. `action` takes the rank of a host. Returns the windows that end
     /// with it, or `None` if a host was lost.
     fn act(
         &mut self,
-        action: impl Fn(u32) -> Action,
+        action: impl Fn(usize) -> Action,
     ) -> Result<Option<Vec<Option<Window>>>, WorkerError> {
         if !self.losses.is_empty() {
             return Ok(None);
         }
         let at_ns = Clock::get().now_ns() + AHEAD_NS;
-        let order = |rank: usize, at_ns| Order::Act { action: action(rank as u32), at_ns };
-        let number = self.leader.lock().order_at(at_ns, order);
+        let order = |rank: usize, at_ns| Order::Act { action: action(rank), at_ns };
+        let number = self.leader.lock().order_at(&self.ranks(), at_ns, order);
         self.own.advance(at_ns.saturating_sub(Clock::get().now_ns()))?;
-        let own = action(0).apply(self.own.as_mut())?;
+        let own = match self.takes_part() {
+            true => Some(action(0).apply(self.own.as_mut())?),
+            false => None,
+        };
         self.gather(own, number, PATIENCE)
     }
 
     /// Waits for the windows of the other hosts, and puts that of this host first.
     fn gather(
         &mut self,
-        own: Option<Window>,
+        own: Option<Option<Window>>,
         number: u64,
         patience: Duration,
     ) -> Result<Option<Vec<Option<Window>>>, WorkerError> {
-        self.note_progress(0, self.own.live());
-        let answers = self.leader.lock().answers(number, Some(patience));
+        self.own_progress.note(self.own.live());
+        let answers = self.leader.lock().answers(&self.ranks(), number, Some(patience));
         let answers = match answers {
             Ok(answers) => answers,
             Err(lost) => {
@@ -151,7 +208,7 @@ impl HostsPool {
                 return Ok(None);
             }
         };
-        let mut windows = vec![own];
+        let mut windows: Vec<Option<Window>> = own.into_iter().collect();
         for (rank, answer) in answers {
             match answer {
                 Report::Window { window, state } => {
@@ -159,7 +216,8 @@ impl HostsPool {
                     self.take_state(rank, *state);
                 }
                 Report::Refused { message, .. } => {
-                    return Err(WorkerError::OnHost { host: self.names[rank].clone(), message });
+                    let host = self.leader.lock().names()[rank].clone();
+                    return Err(WorkerError::OnHost { host, message });
                 }
                 _ => windows.push(None),
             }
@@ -174,21 +232,17 @@ impl HostsPool {
 
     /// Takes the state of another host.
     fn take_state(&mut self, rank: usize, state: HostState) {
+        // A host that takes no part may have reported the end of its last workers.
+        let Some(other) = self.others.get_mut(&rank) else { return };
         self.leader.lock().note_end(rank, &state);
         self.paused.add(state.paused);
-        self.note_progress(rank, state.live);
-        self.states[rank - 1] = state;
-    }
-
-    fn note_progress(&mut self, rank: usize, live: LiveFigures) {
-        if live.ios != self.progress[rank].ios || live.outstanding == 0 {
-            self.progress[rank] = Progress { ios: live.ios, at: Instant::now() };
-        }
+        other.progress.note(state.live);
+        other.state = state;
     }
 
     /// Returns the live figures of each host, this one first.
     fn each_live(&self) -> impl Iterator<Item = LiveFigures> {
-        std::iter::once(self.own.live()).chain(self.states.iter().map(|state| state.live))
+        std::iter::once(self.own.live()).chain(self.states().map(|state| state.live))
     }
 
     /// Takes what the other hosts report by themselves.
@@ -200,7 +254,7 @@ impl HostsPool {
         for (rank, state) in pulses {
             self.take_state(rank, state);
         }
-        self.note_progress(0, self.own.live());
+        self.own_progress.note(self.own.live());
         match lost {
             Some(lost) if self.losses.is_empty() => self.lose(&lost),
             _ => self.notice_silent_storage(),
@@ -209,10 +263,13 @@ impl HostsPool {
 
     /// Loses a host whose outstanding I/Os do not end.
     fn notice_silent_storage(&mut self) {
-        let silent = |progress: &Progress| progress.at.elapsed() >= STORAGE_SILENCE;
-        if let (true, Some(rank)) = (self.losses.is_empty(), self.progress.iter().position(silent))
-        {
-            let outstanding = self.each_live().nth(rank).map_or(0, |live| live.outstanding);
+        let own = (0, self.own_progress, self.own.live());
+        let others = self.others.iter();
+        let others = others.map(|(rank, other)| (*rank, other.progress, other.state.live));
+        let mut each = std::iter::once(own).chain(others);
+        let silent = each.find(|(_, progress, _)| progress.is_silent());
+        if let (true, Some((rank, _, live))) = (self.losses.is_empty(), silent) {
+            let outstanding = live.outstanding;
             let reason = format!("its storage has completed none of {outstanding} I/Os for 8 s");
             let lost = self.leader.lock().lose(rank, reason);
             self.lose(&lost);
@@ -237,29 +294,21 @@ impl HostsPool {
 }
 
 impl HostsPool {
-    /// Returns the processes of the hosts as they are, by rank.
-    fn clients_now(&mut self) -> Vec<Client> {
-        let own = Client {
-            cpu_ns: self.own.cpu().unwrap_or_else(ProcessCpu::now).total_ns(),
-            polled_ns: self.own.live().polled_ns,
-            processors: processors_of(self.own.as_ref()),
-        };
-        std::iter::once(own).chain(self.states.iter().map(Client::of)).collect()
-    }
-
-    /// Adds to the windows of hosts what their workers do not know.
+    /// Adds to the windows of the hosts that take part what their workers do not know.
     fn describe(&mut self, windows: &mut [HostWindow]) {
-        let now = self.clients_now();
+        let own = self.takes_part().then(|| Client::here(self.own.as_ref()));
+        let own = own.map(|now| (0, now, &mut self.own_client));
+        let others = self.others.iter_mut();
+        let others =
+            others.map(|(rank, other)| (*rank, Client::of(&other.state), &mut other.client));
         let followers = self.leader.lock();
-        let clients = now.iter().zip(&self.clients);
-        for (rank, (window, (client, before))) in windows.iter_mut().zip(clients).enumerate() {
-            window.cpu_ns = client.worked_ns(before);
-            window.processors = client.processors;
+        for (window, (rank, now, before)) in windows.iter_mut().zip(own.into_iter().chain(others)) {
+            window.cpu_ns = now.worked_ns(before);
+            window.processors = now.processors;
             window.clock_error_ns = followers.clock_error_ns_of(rank).unwrap_or_default();
             window.same_kernel = followers.has_same_kernel(rank);
+            *before = now;
         }
-        drop(followers);
-        self.clients = now;
     }
 }
 
@@ -301,20 +350,20 @@ impl WorkerPool for HostsPool {
     }
 
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
-        let hosts = self.names.len() as u32;
-        let windows = self.act(|rank| Action::SetQueueDepth(share(queue_depth, hosts, rank)))?;
+        let parts = self.parts.of(queue_depth);
+        let windows = self.act(|rank| Action::SetQueueDepth(parts[rank]))?;
         Ok(self.joined(windows))
     }
 
     fn most_depth(&self) -> Option<u32> {
-        // Hosts have equal parts, so the one that can do least limits all.
-        let others = self.states.iter().filter_map(|state| state.most_depth);
-        let least = self.own.most_depth().into_iter().chain(others).min()?;
-        Some(least.saturating_mul(self.names.len() as u32))
+        // Hosts keep their proportions, so the one that can do least of its part limits all.
+        let others = self.others.iter().map(|(rank, other)| (*rank, other.state.most_depth));
+        let each = std::iter::once((0, self.own.most_depth())).chain(others);
+        each.filter_map(|(rank, most)| Some(self.parts.largest_total(rank, most?))).min()
     }
 
     fn could_add_worker(&self) -> bool {
-        self.own.could_add_worker() || self.states.iter().any(|state| state.could_add_worker)
+        self.own.could_add_worker() || self.states().any(|state| state.could_add_worker)
     }
 
     fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
@@ -328,8 +377,9 @@ impl WorkerPool for HostsPool {
     }
 
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
-        let hosts = self.names.len() as f64;
-        let windows = self.act(|_| Action::SetRate(rate_iops.map(|rate| rate / hosts)))?;
+        let parts = self.parts.clone();
+        let of_host = |rank| rate_iops.map(|rate| parts.of_rate(rate, rank));
+        let windows = self.act(|rank| Action::SetRate(of_host(rank)))?;
         Ok(self.joined(windows))
     }
 
@@ -350,7 +400,7 @@ impl WorkerPool for HostsPool {
 
     fn starvation(&self) -> Option<Starvation> {
         // The host that lacked the most of each kind stands for all: a search waits until none lacks any.
-        let others = self.states.iter().filter_map(|state| state.starvation);
+        let others = self.states().filter_map(|state| state.starvation);
         let each = self.own.starvation().into_iter().chain(others);
         each.reduce(|a, b| Starvation {
             wait_ns: a.wait_ns.max(b.wait_ns),
@@ -379,12 +429,14 @@ impl WorkerPool for HostsPool {
         }
         let hurries = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         let in_hurry = self.hurry.as_ref().is_some_and(hurries);
-        let number = self.leader.lock().order(|_| Order::Stop { in_hurry });
+        let number = self.leader.lock().order(&self.ranks(), |_| Order::Stop { in_hurry });
         let own = self.own.stop()?;
+        let own = self.takes_part().then_some(Some(own));
         let patience = if in_hurry { ENDING_IN_HURRY } else { ENDING };
-        let windows = self.gather(Some(own), number, patience)?;
-        let others = self.states.iter().map(|state| &state.left_behind[..]);
-        let each = std::iter::once(self.own.left_behind()).chain(others).zip(&self.names);
+        let windows = self.gather(own, number, patience)?;
+        let own = self.takes_part().then(|| self.own.left_behind());
+        let others = self.states().map(|state| &state.left_behind[..]);
+        let each = own.into_iter().chain(others).zip(&self.names);
         self.left_behind = each
             .flat_map(|(told, host)| told.iter().map(move |line| format!("{host}: {line}")))
             .collect();
@@ -400,7 +452,7 @@ impl WorkerPool for HostsPool {
     }
 
     fn workers(&self) -> usize {
-        self.own.workers() + self.states.iter().map(|state| state.workers).sum::<usize>()
+        self.own.workers() + self.states().map(|state| state.workers).sum::<usize>()
     }
 
     fn arrivals(&self) -> &Arrivals {
@@ -413,7 +465,7 @@ impl WorkerPool for HostsPool {
 
     fn fallbacks(&self) -> Vec<String> {
         let mut all = self.own.fallbacks();
-        all.extend(self.states.iter().flat_map(|state| state.fallbacks.iter().cloned()));
+        all.extend(self.states().flat_map(|state| state.fallbacks.iter().cloned()));
         all.sort();
         all.dedup();
         all
@@ -424,12 +476,15 @@ impl WorkerPool for HostsPool {
     }
 
     fn cpu(&self) -> Option<ProcessCpu> {
+        if self.others.is_empty() {
+            return self.own.cpu();
+        }
         let sum = |a: ProcessCpu, b: ProcessCpu| ProcessCpu {
             user_ns: a.user_ns + b.user_ns,
             system_ns: a.system_ns + b.system_ns,
         };
         let own = self.own.cpu().unwrap_or_else(ProcessCpu::now);
-        Some(self.states.iter().map(|state| state.cpu).fold(own, sum))
+        Some(self.states().map(|state| state.cpu).fold(own, sum))
     }
 
     fn tells_workers_apart(&self) -> bool {
@@ -437,17 +492,17 @@ impl WorkerPool for HostsPool {
     }
 
     fn is_only_client(&self) -> bool {
-        // The processor time is that of several machines.
-        false
+        // Otherwise, the processor time is that of several machines.
+        self.others.is_empty() && self.own.is_only_client()
     }
 
     fn drained(&self) -> bool {
-        let others = || self.states.iter().all(|state| state.is_drained);
+        let others = || self.states().all(|state| state.is_drained);
         !self.losses.is_empty() || self.own.drained() && others()
     }
 
     fn finished(&self) -> bool {
-        let others = || self.states.iter().all(|state| state.is_finished);
+        let others = || self.states().all(|state| state.is_finished);
         !self.losses.is_empty() || self.own.finished() && others()
     }
 
@@ -463,10 +518,11 @@ impl WorkerPool for HostsPool {
     }
 
     fn fault(&self) -> Option<(u32, IoFault)> {
-        let of_other = |(host, state): (u32, &HostState)| {
-            state.fault.map(|(job, fault)| (job, IoFault { host, ..fault }))
+        let of_other = |(rank, other): (&usize, &Other)| {
+            let (job, fault) = other.state.fault?;
+            Some((job, IoFault { host: *rank as u32, ..fault }))
         };
-        self.own.fault().or_else(|| (1..).zip(&self.states).find_map(of_other))
+        self.own.fault().or_else(|| self.others.iter().find_map(of_other))
     }
 }
 
@@ -474,7 +530,7 @@ impl Drop for HostsPool {
     /// Ends the workers of the other hosts, whatever ended the measurement.
     fn drop(&mut self) {
         if !self.is_stopped {
-            self.leader.lock().order(|_| Order::Stop { in_hurry: true });
+            self.leader.lock().order(&self.ranks(), |_| Order::Stop { in_hurry: true });
         }
     }
 }

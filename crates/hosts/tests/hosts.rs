@@ -7,7 +7,7 @@ use iogauge_hosts::leader::Leader;
 use iogauge_hosts::line::{Event, Line, SILENCE};
 use iogauge_hosts::message::{Numbered, Order, Report, decode, encode};
 use iogauge_io::clock::Clock;
-use iogauge_io::pool::WorkerPool;
+use iogauge_io::pool::{Parts, WorkerPool};
 use iogauge_io::targets::Intent;
 use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_lab::error::{LabError, RefusedKind};
@@ -65,10 +65,20 @@ impl Run {
         self.leader.number() as u32
     }
 
-    /// Starts a workload on all hosts.
+    /// Starts a workload on all hosts, in equal parts.
     fn start(&self, own: &Member, load: Load, max_depth: u32) -> Box<dyn WorkerPool> {
+        self.start_parts(own, load, max_depth, &Parts::equal(self.leader.number()))
+    }
+
+    fn start_parts(
+        &self,
+        own: &Member,
+        load: Load,
+        max_depth: u32,
+        parts: &Parts,
+    ) -> Box<dyn WorkerPool> {
         let starting = Starting::new(vec![(load, Region::All)], max_depth, vec![Sharing::Own]);
-        self.leader.start(&starting, &|part| own.pool(part)).unwrap()
+        self.leader.start(&starting, parts, &|part| own.pool(part)).unwrap()
     }
 
     fn end(self) {
@@ -131,6 +141,100 @@ fn hosts_share_the_queue_depth_and_their_figures_are_summed() {
     let live = pool.live();
     let last = pool.stop().unwrap();
     assert!(last.hosts.len() == 3 && live.ios > 0 && pool.losses().is_empty());
+    drop(pool);
+    run.end();
+}
+
+/// Returns a window of this pool in which each of its hosts did I/O. On a busy machine, workers may be late for one.
+fn window(pool: &mut dyn WorkerPool) -> Window {
+    while !pool.drained() {
+        pool.advance(1_000_000).unwrap();
+    }
+    pool.take_window().unwrap();
+    for _ in 0..20 {
+        pool.advance(200_000_000).unwrap();
+        let window = pool.take_window().unwrap();
+        if window.hosts.iter().all(|host| host.ios() > 0) {
+            return window;
+        }
+    }
+    panic!("a host does no I/O");
+}
+
+#[test]
+fn hosts_have_the_parts_that_they_were_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::of(3);
+    let own = run.ready(directory.path(), intent()).unwrap();
+    let parts = Parts::weighted(vec![1000, 700, 300]);
+    let mut pool = run.start_parts(&own, reads(20), 64, &parts);
+    assert_eq!(queue_depths(&window(pool.as_mut())), [10, 7, 3]);
+    pool.set_queue_depth(40).unwrap();
+    assert_eq!(queue_depths(&window(pool.as_mut())), [20, 14, 6]);
+    pool.stop().unwrap();
+    drop(pool);
+    // The last host takes no part, and the others keep their proportions.
+    let mut pool = run.start_parts(&own, reads(17), 64, &parts.first(2));
+    assert_eq!(pool.host_names().len(), 2);
+    let two = window(pool.as_mut());
+    assert_eq!(queue_depths(&two), [10, 7]);
+    assert!(two.hosts.iter().all(|host| host.ios() > 0));
+    pool.stop().unwrap();
+    drop(pool);
+    run.end();
+}
+
+#[test]
+fn any_host_can_be_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::of(3);
+    let own = run.ready(directory.path(), intent()).unwrap();
+    for host in 0..3 {
+        let mut pool = run.start_parts(&own, reads(4), 8, &Parts::only(host, 3));
+        assert_eq!(pool.host_names(), [run.leader.names()[host].clone()]);
+        // Processor time of this host alone can show that it is the bottleneck.
+        assert_eq!((pool.cpu().is_none(), pool.is_only_client()), (host == 0, host == 0));
+        let begin = Instant::now();
+        let alone = window(pool.as_mut());
+        assert!(begin.elapsed() >= Duration::from_millis(200), "time passes on an idle leader");
+        assert_eq!(queue_depths(&alone), [4], "host {host}");
+        assert!(alone.ios() > 0 && alone.hosts[0].ios() == alone.ios());
+        pool.set_queue_depth(2).unwrap();
+        assert_eq!(queue_depths(&window(pool.as_mut())), [2]);
+        assert!(pool.stop().unwrap().hosts.len() == 1 && pool.losses().is_empty());
+    }
+    // All of them can follow again.
+    let mut pool = run.start(&own, reads(3), 8);
+    assert_eq!(queue_depths(&window(pool.as_mut())), [1, 1, 1]);
+    pool.stop().unwrap();
+    drop(pool);
+    run.end();
+}
+
+#[test]
+fn rate_is_shared_out_by_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::of(3);
+    let own = run.ready(directory.path(), intent()).unwrap();
+    let mut load = reads(16);
+    load.arrivals =
+        Some(Arrivals { rate_iops: 200.0, process: ArrivalProcess::Linear, only: None });
+    let parts = Parts::weighted(vec![5, 3, 2]);
+    let mut pool = run.start_parts(&own, load, 48, &parts);
+    for rate in [None, Some(500.0)] {
+        if rate.is_some() {
+            pool.set_rate(rate).unwrap();
+        }
+        pool.take_window().unwrap();
+        pool.advance(1_000_000_000).unwrap();
+        let window = pool.take_window().unwrap();
+        let all = window.ios() as f64;
+        for (host, part) in window.hosts.iter().zip([0.5, 0.3, 0.2]) {
+            let share = host.ios() as f64 / all;
+            assert!((share - part).abs() < 0.02, "{share} of {all}, not {part}");
+        }
+    }
+    pool.stop().unwrap();
     drop(pool);
     run.end();
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use insta::assert_snapshot;
-use iogauge_model::result::{FindDocument, HostResult, LimitValue, StoppedBy};
+use iogauge_model::result::{FindDocument, HostPart, HostResult, LimitValue, StoppedBy};
 use iogauge_report::terminal::{Page, find, run};
 
 fn host(name: &str, iops: f64, mean_ms: f64, all_iops: f64) -> HostResult {
@@ -112,4 +112,35 @@ fn equal_and_unequal_shares_are_told_apart() {
     let equal = text(vec![host("a", 500.0, 4.0, 1000.0), host("b", 500.0, 4.0, 1000.0)]);
     assert!(equal.contains("is 1.000: the hosts have about equal shares."), "{equal}");
     assert!(!text(vec![host("a", 500.0, 4.0, 500.0)]).contains("Jain"));
+}
+
+#[test]
+fn parts_of_unlike_hosts_are_listed() {
+    let alone = [("host-1", 1000.0), ("host-2", 700.0), ("host-3", 300.0)];
+    let alone = alone.map(|(name, iops)| (name.to_owned(), iops));
+    let mut document = found(three());
+    assert!(!find(&document, Page::plain(80)).contains("alone"));
+    document.head.host_parts = HostPart::of(alone);
+    let text = find(&document, Page::plain(80));
+    let begin = text.find("host    IOPS alone").unwrap_or_else(|| panic!("{text}"));
+    let lines = text[begin..].lines().filter(|line| !line.starts_with('─'));
+    let table: Vec<&str> = lines.take(4).map(str::trim_end).collect();
+    assert_eq!(
+        table,
+        [
+            "host    IOPS alone  part of the load",
+            "host-1       1,000            50.0 %",
+            "host-2         700            35.0 %",
+            "host-3         300            15.0 %",
+        ]
+    );
+    // Of many hosts, those with the largest and the smallest parts are shown.
+    let alone = (1..=100).map(|number| (format!("host-{number}"), f64::from(number)));
+    document.head.host_parts = HostPart::of(alone);
+    let text = find(&document, Page::plain(100));
+    let text = &text[text.find("IOPS alone").unwrap()..];
+    assert!(text.contains("88 of 100 hosts, with parts between these, are not shown."), "{text}");
+    for (name, is_shown) in [("host-100 ", true), ("host-1 ", true), ("host-50 ", false)] {
+        assert_eq!(text.contains(name), is_shown, "{name}: {text}");
+    }
 }

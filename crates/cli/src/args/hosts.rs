@@ -1,7 +1,7 @@
 //! `--hosts` and `--hostsfile`: the hosts that measure together.
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Largest number of hosts that a list may name.
@@ -17,6 +17,26 @@ pub struct HostsArgs {
     /// The same, with the hosts in a file, one on each line
     #[arg(long, value_name = "FILE", conflicts_with = "detach")]
     pub hostsfile: Option<PathBuf>,
+    /// How several hosts share the load: equally, or in proportion to the IOPS that each reaches alone (solo), which is
+    /// measured first
+    #[arg(
+        long,
+        value_enum,
+        value_name = "equal|solo",
+        default_value = "equal",
+        hide_possible_values = true
+    )]
+    pub share: Share,
+}
+
+/// How several hosts share the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Share {
+    /// Equal parts
+    #[default]
+    Equal,
+    /// Parts in proportion to what each host reaches alone
+    Solo,
 }
 
 impl HostsArgs {
@@ -141,7 +161,11 @@ mod tests {
     fn file_has_one_host_on_each_line() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# nodes\na slots=4\n\nb[1-2] # rack 2\n").unwrap();
-        let mut typed = HostsArgs { hosts: vec![], hostsfile: Some(file.path().to_owned()) };
+        let mut typed = HostsArgs {
+            hosts: vec![],
+            hostsfile: Some(file.path().to_owned()),
+            share: Share::Equal,
+        };
         assert_eq!(typed.names().unwrap(), ["a", "b1", "b2"]);
         typed.hosts.push("a".to_owned());
         assert!(typed.names().unwrap_err().to_string().contains("named twice"));

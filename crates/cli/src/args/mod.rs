@@ -21,7 +21,7 @@ pub use db::{
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use history::{HistoryAction, HistoryArgs, ShowFormat};
-pub use hosts::HostsArgs;
+pub use hosts::{HostsArgs, Share};
 pub use load::LoadArgs;
 pub use profile::{ProfileArgs, SamplingArgs};
 pub use report::{ReportArgs, ThemeArg};

@@ -37,6 +37,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let target = &invocation::removing(target, typed);
     let mut invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     invocation.trace = args.trace.mode;
+    invocation.share = args.hosts.share;
     search::run_on(invocation, &plan)
 }
 

@@ -1,7 +1,7 @@
 //! The common parts of `run` and `find`: target, engine, history, documents, ending.
 
 use super::record::{Outcome, Record, Resumed};
-use crate::args::{LoadArgs, OutputArgs, TargetArgs, TraceMode, ViaArg};
+use crate::args::{LoadArgs, OutputArgs, Share, TargetArgs, TraceMode, ViaArg};
 use crate::detach;
 use crate::exit::{Exit, Usage};
 use iogauge_lab::caveats::distinct;
@@ -10,7 +10,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::session::prepare::Prepared;
 use iogauge_lab::session::trace::Tracing;
 use iogauge_lab::session::{self, via};
-use iogauge_lab::{Interrupt, Region, Rig};
+use iogauge_lab::{Interrupt, LabError, Region, Rig};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::Fact;
 use iogauge_model::load::{EngineKind, Load};
@@ -40,6 +40,8 @@ pub struct Invocation {
     pub trace: Option<TraceMode>,
     /// The tracer, once the run has begun.
     pub tracing: Option<Tracing>,
+    /// How several hosts share the load.
+    pub share: Share,
     /// The run to resume.
     pub resumed: Option<Resumed>,
     /// Caveats found so far.
@@ -72,7 +74,7 @@ pub fn open(
 ) -> anyhow::Result<Opened> {
     // Options that are wrong by themselves are reported before the target is inspected.
     for load in typed {
-        load.load(load.plain.engine, &[]).map_err(iogauge_lab::LabError::from)?;
+        load.load(load.plain.engine, &[]).map_err(LabError::from)?;
     }
     if via.is_some() && typed.iter().any(|load| load.verify.is_some()) {
         let text = "--verify: fio reads back within the run, and its reads would be in the figures; \
@@ -109,7 +111,7 @@ pub fn open(
     for load in typed {
         let (engine, fact) = rig.engine(load.asked_engine())?;
         facts.extend(fact);
-        loads.push(load.load(engine, &part_sizes(&rig)).map_err(iogauge_lab::LabError::from)?);
+        loads.push(load.load(engine, &part_sizes(&rig)).map_err(LabError::from)?);
     }
     Ok(Opened { rig, loads, facts })
 }
@@ -176,6 +178,7 @@ impl Invocation {
             asked: Workload::default(),
             trace: None,
             tracing: None,
+            share: Share::Equal,
             resumed: None,
             caveats,
             record,
@@ -217,10 +220,35 @@ impl Invocation {
         self.record.begin(self.rig.text(), summary, &head)
     }
 
+    /// Checks that there are several hosts if they are to share the load in a way of their own.
+    ///
+    /// # Errors
+    /// There is one host.
+    pub fn check_share(&self) -> Result<(), LabError> {
+        match self.share {
+            Share::Equal => Ok(()),
+            Share::Solo => self.rig.check_several_hosts("--share=solo"),
+        }
+    }
+
+    /// Decides how several hosts share the load; `jobs` are the first ones, each with its region. Measures them on each
+    /// host alone if requested.
+    ///
+    /// # Errors
+    /// A fault while measuring.
+    pub fn share_out(&mut self, jobs: &[(Load, Region)]) -> Result<(), LabError> {
+        if self.share == Share::Equal {
+            return Ok(());
+        }
+        let mut watch = Watch { observer: &mut self.record.screen, interrupt: &self.interrupt };
+        session::solo::measure(&mut self.rig, jobs, &mut watch)
+    }
+
     /// Returns the beginning of the document.
     pub fn head(&self, format: &str, load: Workload) -> Head {
         let head = self.record.head(format, self.rig.describe(), load);
-        Head { via: self.rig.via().map(via::describe), ..head }
+        let host_parts = self.rig.host_parts().to_vec();
+        Head { via: self.rig.via().map(via::describe), host_parts, ..head }
     }
 
     /// Ends the run with its result or as failed, and removes the test files if requested.

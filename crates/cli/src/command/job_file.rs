@@ -60,6 +60,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         Invocation::on(kind, &args.target, &args.output, false, interrupt, opened)?;
     invocation.unlink = unlinked(&groups);
     invocation.trace = args.trace.mode;
+    invocation.share = args.hosts.share;
     if let Some((plan, _)) = search {
         return search::run_on(invocation, plan);
     }
@@ -113,6 +114,7 @@ pub fn find(
         Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
     invocation.unlink = unlinked(&groups);
     invocation.trace = args.trace.mode;
+    invocation.share = args.hosts.share;
     search::run_on(invocation, &plan)
 }
 

@@ -113,6 +113,7 @@ impl Record {
             target,
             load,
             via: None,
+            host_parts: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::invocation::Invocation;
 use super::record::Outcome;
 use crate::exit::Exit;
+use iogauge_lab::Region;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::session::trace::Beside;
@@ -22,6 +23,7 @@ pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::R
         plan.limits.push(invocation.rig.usual_limit());
     }
     invocation.rig.check_limits(&plan.limits)?;
+    invocation.check_share()?;
     let measured = search(&mut invocation, &plan).map(|document| {
         let exit = exit(&document);
         Outcome { document, instead: None, exit }
@@ -35,6 +37,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let words = invocation.words.clone();
     let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
     invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
+    invocation.share_out(&[(plan.deepest(&load), Region::All)])?;
     let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
     let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
     let mut searched =

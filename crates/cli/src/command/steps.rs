@@ -42,6 +42,8 @@ pub fn run(
     let loads = wanted.iter().flat_map(|wanted| &wanted.step.jobs).map(|job| &job.load);
     let limits = KeptLimits::of(args, loads)?;
     invocation.rig.check_limits(limits.all())?;
+    invocation.share = args.hosts.share;
+    invocation.check_share()?;
     let measured =
         measure(&mut invocation, summary, wanted, &limits).and_then(|(document, exit)| {
             Ok(Outcome { instead: fio_json(args, &document)?, document, exit })
@@ -67,6 +69,9 @@ fn measure(
         verify::check_together(&invocation.rig, step, regions, files.states(index))?;
     }
     invocation.begin(summary)?;
+    if let Some(Wanted { step, regions, .. }) = wanted.first() {
+        invocation.share_out(&Region::of_jobs(step, regions))?;
+    }
     let measured = measure_all(invocation, summary, wanted, &mut files, limits);
     // Also if a step failed: what its workers did until then is kept.
     let complete = measured.as_ref().is_ok_and(|(document, _)| !document.interrupted);

@@ -24,7 +24,8 @@ use iogauge_lab::{Interrupt, LabError, Rig, caveats};
 use iogauge_model::Load;
 use iogauge_model::caveat::{Command, FigureFact, StepTime};
 use iogauge_model::result::{
-    SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, Workload,
+    SUITE_FORMAT, StepPlace, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
+    Workload,
 };
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_report::terminal;
@@ -78,6 +79,7 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
         Invocation::on("suite", &common.target, &common.output, false, interrupt, opened)?;
     invocation.unlink = unlink;
     invocation.trace = common.trace.mode;
+    invocation.share = common.hosts.share;
     ActiveSuite { suite: suite.as_ref(), site, plan, asked }.run(invocation, earlier)
 }
 
@@ -298,6 +300,7 @@ struct ActiveSuite<'a> {
 
 impl ActiveSuite<'_> {
     fn run(self, mut invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
+        invocation.check_share()?;
         let mut done = Vec::new();
         if let Some(earlier) = earlier {
             earlier.fits(&invocation.rig)?;
@@ -329,6 +332,9 @@ impl ActiveSuite<'_> {
             }
         }
         invocation.begin(&self.asked.name)?;
+        if let Some(step) = self.plan.iter().find(|step| step.place.phase != StepPlace::INIT) {
+            invocation.share_out(&step.jobs_on_regions())?;
+        }
         let mut before = std::mem::take(&mut invocation.caveats);
         before.retain(|caveat| self.suite.keeps_target_caveat(caveat));
         let mut found = caveats::of_many(before);

@@ -103,6 +103,8 @@ impl Drop for World {
 pub struct Sim {
     world: Rc<RefCell<World>>,
     owner: u32,
+    /// Number of its host, from 0.
+    host: u32,
     return_ns: u64,
 }
 
@@ -110,16 +112,16 @@ impl Sim {
     /// Joins a world as its next worker.
     #[must_use]
     pub fn new(world: Rc<RefCell<World>>) -> Self {
-        Self::behind(world, 0)
+        Self::on_host(world, 0, 0)
     }
 
-    /// As [`Self::new`], for a worker whose I/Os take this much longer to return.
-    pub(crate) fn behind(world: Rc<RefCell<World>>, return_ns: u64) -> Self {
+    /// As [`Self::new`], for a worker on the host of this number, whose I/Os take this much longer to return.
+    pub(crate) fn on_host(world: Rc<RefCell<World>>, host: u32, return_ns: u64) -> Self {
         let mut inner = world.borrow_mut();
         let owner = inner.due.len() as u32;
         inner.due.push(VecDeque::new());
         drop(inner);
-        Self { world, owner, return_ns }
+        Self { world, owner, host, return_ns }
     }
 }
 
@@ -132,6 +134,7 @@ impl Engine for Sim {
             op: io.op,
             offset_bytes: io.offset_bytes,
             len: io.len,
+            host: self.host,
             return_ns: self.return_ns,
         });
         if taken && world.device.spec().keep_data {

@@ -5,6 +5,7 @@ mod arrivals;
 pub mod fio;
 mod footprint;
 mod heartbeat;
+mod parts;
 mod patience;
 mod placement;
 mod threads;
@@ -13,6 +14,7 @@ mod virtual_time;
 pub use arrivals::Arrivals;
 pub use footprint::{AddressSpace, Footprint, FootprintError, Room};
 pub use heartbeat::{Heartbeat, Paused};
+pub use parts::Parts;
 pub(crate) use placement::place as place_thread;
 pub use threads::ThreadPool;
 pub use virtual_time::VirtualPool;
@@ -434,8 +436,7 @@ impl JobPlan {
 }
 
 /// Returns one part of a whole number that is divided evenly. The first parts get the remainder.
-#[must_use]
-pub fn share(total: u32, parts: u32, index: u32) -> u32 {
+fn share(total: u32, parts: u32, index: u32) -> u32 {
     total / parts.max(1) + u32::from(index < total % parts.max(1))
 }
 

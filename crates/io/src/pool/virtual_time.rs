@@ -1,7 +1,7 @@
 //! Workers on a simulated device: one thread, a clock that jumps, and results that the seed reproduces.
 
 use super::{
-    Arrivals, JobPlan, Paused, PoolJob, WorkerHandle, WorkerPool, collect, collect_hosts, share,
+    Arrivals, JobPlan, Parts, Paused, PoolJob, WorkerHandle, WorkerPool, collect, collect_hosts,
     shares,
 };
 use crate::engine::sim::{Sim, World};
@@ -24,9 +24,11 @@ pub struct VirtualPool {
     workers: Vec<Worker<Sim>>,
     handles: Vec<WorkerHandle>,
     arrivals: Arrivals,
-    /// The workers of each host.
+    /// Part of each of the device's hosts.
+    parts: Parts,
+    /// The workers of each host that takes part.
     hosts: Vec<Vec<usize>>,
-    /// Names of the hosts, if there are several.
+    /// Names of the hosts that take part, if the device has several.
     host_names: Vec<String>,
     /// The workers that share a schedule with each worker, and when each has something to do without a completion;
     /// `u64::MAX` for never.
@@ -40,6 +42,17 @@ pub struct VirtualPool {
     starvations: Option<Absences>,
     starved: Starvation,
     logs: Option<LogWriter>,
+}
+
+/// A host that takes part.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Number among those that take part, from 0.
+    index: usize,
+    /// Number among all.
+    host: usize,
+    /// Further time for an I/O to return.
+    return_ns: u64,
 }
 
 /// Absences that the specification asks for.
@@ -93,6 +106,20 @@ impl VirtualPool {
         Self::start_verified(jobs, None, slot, max_depth)
     }
 
+    /// Same as [`Self::start_on`], with these parts of the hosts instead of equal ones.
+    ///
+    /// # Errors
+    /// Same as [`Self::start_on`].
+    pub fn start_with_parts(
+        jobs: Vec<PoolJob>,
+        slot: &DeviceSlot,
+        parts: Parts,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
+        let jobs = jobs.into_iter().map(|job| (job, None)).collect();
+        Self::start_all(jobs, None, slot, parts, max_depth)
+    }
+
     /// Same as [`Self::start_on`], for jobs some of which verify or write logs. To verify, the device must keep its
     /// data.
     ///
@@ -104,17 +131,32 @@ impl VirtualPool {
         slot: &DeviceSlot,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
+        let parts = Parts::equal(slot.spec().hosts as usize);
+        Self::start_all(jobs, logs, slot, parts, max_depth)
+    }
+
+    fn start_all(
+        jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
+        logs: Option<LogWriter>,
+        slot: &DeviceSlot,
+        parts: Parts,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
         let world = World::of(slot).ok_or(WorkerError::DeviceInUse)?;
         let begin_ns = world.borrow().now_ns();
-        let (spec, count) = (slot.spec(), slot.spec().hosts);
-        let host_names = (1..=count).filter(|_| count > 1).map(|host| format!("host-{host}"));
+        let (spec, count) = (slot.spec(), slot.spec().hosts as usize);
+        let active: Vec<usize> = parts.active().collect();
+        let named = active.iter().filter(|_| count > 1);
+        let host_names = named.map(|host| format!("host-{}", host + 1)).collect();
+        let largest = parts.of(max_depth).into_iter().max().unwrap_or(max_depth);
         let mut pool = Self {
             world,
             workers: Vec::new(),
             handles: Vec::new(),
             arrivals: Arrivals::default(),
-            hosts: vec![Vec::new(); count as usize],
-            host_names: host_names.collect(),
+            hosts: vec![Vec::new(); active.len()],
+            parts,
+            host_names,
             siblings: Vec::new(),
             due_ns: Vec::new(),
             turns: Vec::new(),
@@ -125,13 +167,13 @@ impl VirtualPool {
             logs,
         };
         for (number, (job, verify)) in jobs.into_iter().enumerate() {
-            for host in 0..count {
+            let queue_depths = pool.parts.of(job.load.queue_depth());
+            for (index, host) in active.iter().copied().enumerate() {
                 let return_ns = if host > 0 && host + 1 == count { spec.far_host_ns } else { 0 };
-                let job = on_host(&job, host, count);
+                let place = Place { index, host, return_ns };
+                let job = on_host(&job, host, &pool.parts);
                 let plan = JobPlan::new(job, verify.clone(), number as u32, begin_ns);
-                // The first host gets the largest share of a queue depth.
-                let max_depth = share(max_depth, count, 0);
-                pool.add_workers(plan, host, return_ns, max_depth)?;
+                pool.add_workers(plan, place, queue_depths[host], largest)?;
             }
         }
         pool.arrivals.begin(begin_ns);
@@ -143,11 +185,10 @@ impl VirtualPool {
     fn add_workers(
         &mut self,
         mut plan: JobPlan,
-        host: u32,
-        return_ns: u64,
+        place: Place,
+        queue_depth: u32,
         max_depth: u32,
     ) -> Result<(), WorkerError> {
-        let queue_depth = share(plan.job.load.queue_depth(), self.hosts.len() as u32, host);
         let count = plan.workers_for(queue_depth);
         let first = self.workers.len();
         self.arrivals.add(&plan);
@@ -162,12 +203,12 @@ impl VirtualPool {
                 block_bytes: assignment.load.block.largest(),
                 source,
             })?;
-            let engine = Sim::behind(self.world.clone(), return_ns);
+            let engine = Sim::on_host(self.world.clone(), place.host as u32, place.return_ns);
             self.workers.push(Worker::new(engine, pool, assignment));
             let mut handle = WorkerHandle::new(plan.number, control);
             handle.request(depth_of_worker);
             self.handles.push(handle);
-            self.hosts[host as usize].push(number as usize);
+            self.hosts[place.index].push(number as usize);
         }
         let all = first..self.workers.len();
         self.siblings.extend(all.clone().map(|_| all.clone()));
@@ -269,13 +310,13 @@ impl VirtualPool {
 }
 
 /// Returns a job as one of several hosts does it: with its part of the arrival rate and random numbers of its own.
-fn on_host(job: &PoolJob, host: u32, hosts: u32) -> PoolJob {
+fn on_host(job: &PoolJob, host: usize, parts: &Parts) -> PoolJob {
     let mut own = job.clone();
     if host > 0 {
-        own.load.seed = mix64(job.load.seed ^ mix64(u64::from(host) << 32 | 4));
+        own.load.seed = mix64(job.load.seed ^ mix64((host as u64) << 32 | 4));
     }
     if let Some(arrivals) = &mut own.load.arrivals {
-        arrivals.rate_iops /= f64::from(hosts);
+        arrivals.rate_iops = parts.of_rate(arrivals.rate_iops, host);
     }
     own
 }
@@ -300,9 +341,9 @@ impl WorkerPool for VirtualPool {
 
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
         let mut wanted = vec![0; self.handles.len()];
-        let hosts = self.hosts.len() as u32;
-        for (host, members) in (0..).zip(&self.hosts) {
-            let of_host = share(queue_depth, hosts, host);
+        let of_hosts = self.parts.of(queue_depth);
+        for (host, members) in self.parts.active().zip(&self.hosts) {
+            let of_host = of_hosts[host];
             for (index, depth) in members.iter().zip(shares(of_host, members.len() as u32)) {
                 wanted[*index] = depth;
             }

@@ -24,6 +24,8 @@ pub(crate) struct Request {
     pub(crate) op: Op,
     pub(crate) offset_bytes: u64,
     pub(crate) len: u32,
+    /// Number of its host, from 0.
+    pub(crate) host: u32,
     /// Further time on the way back to its host.
     pub(crate) return_ns: u64,
 }
@@ -45,6 +47,8 @@ enum Event {
     ChannelFree(Request),
     /// An I/O reaches the bus.
     Bus(Request),
+    /// An I/O reaches the link of its host.
+    Link(Request),
     /// An I/O arrives back at the host.
     Complete(Done),
 }
@@ -88,6 +92,8 @@ pub struct Device {
     idle_channels: u32,
     head_bytes: u64,
     bus_free_ns: u64,
+    /// Times at which the links of the hosts become free.
+    links_free_ns: Vec<u64>,
     /// Theoretical arrival time of the cap's leaky bucket (GCRA, ITU-T I.371), in nanoseconds.
     cap_time_ns: f64,
     dirty_bytes: f64,
@@ -106,6 +112,11 @@ pub struct Device {
     queue_ns: u64,
 }
 
+/// Returns the time that the data of an I/O takes at this bandwidth.
+fn transfer_ns(request: Request, bytes_per_sec: Option<u64>) -> u64 {
+    u64::from(request.len) * 1_000_000_000 / bytes_per_sec.unwrap_or(u64::MAX).max(1)
+}
+
 impl Device {
     /// Creates a device at virtual time 0.
     #[must_use]
@@ -119,6 +130,7 @@ impl Device {
             idle_channels: spec.channels,
             head_bytes: 0,
             bus_free_ns: 0,
+            links_free_ns: vec![0; spec.hosts as usize],
             cap_time_ns: f64::NEG_INFINITY,
             dirty_bytes: 0.0,
             dirty_at_ns: 0,
@@ -246,10 +258,16 @@ impl Device {
                 self.start_nearest(at_ns);
             }
             Event::Bus(request) => {
-                let rate = self.spec.bus_bytes_per_sec.unwrap_or(u64::MAX);
-                let transfer = u64::from(request.len) * 1_000_000_000 / rate.max(1);
+                let transfer = transfer_ns(request, self.spec.bus_bytes_per_sec);
                 self.bus_free_ns = self.bus_free_ns.max(at_ns) + transfer;
-                self.complete(self.bus_free_ns, request, request.len as i32);
+                self.leave_bus(self.bus_free_ns, request);
+            }
+            Event::Link(request) => {
+                let transfer = transfer_ns(request, self.spec.host_link_bytes_per_sec);
+                let free_ns = &mut self.links_free_ns[request.host as usize];
+                *free_ns = at_ns.max(*free_ns) + transfer;
+                let at_ns = *free_ns;
+                self.complete(at_ns, request, request.len as i32);
             }
             Event::Complete(_) => {}
         }
@@ -264,6 +282,14 @@ impl Device {
         let at_ns = at_ns + self.late.as_mut().map_or(0, |late| late.late_ns(at_ns));
         if self.spec.bus_bytes_per_sec.is_some() {
             self.schedule(at_ns, Event::Bus(request));
+        } else {
+            self.leave_bus(at_ns, request);
+        }
+    }
+
+    fn leave_bus(&mut self, at_ns: u64, request: Request) {
+        if self.spec.host_link_bytes_per_sec.is_some() {
+            self.schedule(at_ns, Event::Link(request));
         } else {
             self.complete(at_ns, request, request.len as i32);
         }

@@ -101,6 +101,8 @@ pub struct SimSpec {
     pub hosts: u32,
     /// Additional round-trip time of the last host; 0 for none.
     pub far_host_ns: u64,
+    /// Bandwidth of the link of each host to the device, in bytes per second; `None` for an unlimited one.
+    pub host_link_bytes_per_sec: Option<u64>,
     /// Seed of all random numbers.
     pub seed: u64,
 }
@@ -138,6 +140,7 @@ impl Default for SimSpec {
             starve: None,
             hosts: 1,
             far_host_ns: 0,
+            host_link_bytes_per_sec: None,
             seed: 1,
         }
     }
@@ -190,6 +193,7 @@ const KEYS: &[&str] = &[
     "starve",
     "hosts",
     "far_host",
+    "host_link",
     "seed",
 ];
 
@@ -302,6 +306,7 @@ impl SimSpec {
             "starve" => self.starve = Some(parse_absence(key, value).map_err(fail)?),
             "hosts" => self.hosts = whole(count()?, MOST_HOSTS).map_err(fail)?,
             "far_host" => self.far_host_ns = duration()?,
+            "host_link" => self.host_link_bytes_per_sec = Some(above_zero(bandwidth()?)?),
             "seed" => {
                 self.seed = value.parse().map_err(|_| fail("is not a whole number".to_owned()))?;
             }
@@ -441,8 +446,9 @@ mod tests {
         let spec: SimSpec = "pause=every:10s,for:2s".parse().unwrap();
         let pause = Absence { every_ns: 10_000_000_000, for_ns: 2_000_000_000 };
         assert_eq!(spec.pause, Some(pause));
-        let spec: SimSpec = "hosts=64,far_host=4ms".parse().unwrap();
+        let spec: SimSpec = "hosts=64,far_host=4ms,host_link=1GB/s".parse().unwrap();
         assert_eq!((spec.hosts, spec.far_host_ns), (64, 4_000_000));
+        assert_eq!(spec.host_link_bytes_per_sec, Some(1_000_000_000));
         assert_eq!("".parse::<SimSpec>().unwrap(), SimSpec::default());
     }
 
@@ -469,6 +475,7 @@ mod tests {
             ("fresh=much", "fresh=much"),
             ("fresh_service=0", "above 0"),
             ("channels=8,queue=4", "8 channels"),
+            ("host_link=0", "above 0"),
             ("hosts=0", "between 1 and 10000"),
             ("hosts=10001", "between 1 and 10000"),
             ("late=1%:20ms", "late=1%:20ms:500ms"),

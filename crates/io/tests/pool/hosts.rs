@@ -2,7 +2,8 @@
 
 use iogauge_io::engine::Op;
 use iogauge_io::offsets::Extent;
-use iogauge_io::pool::{PoolJob, VirtualPool, WorkerPool};
+use iogauge_io::pool::{Parts, PoolJob, VirtualPool, WorkerPool};
+use iogauge_io::sim::DeviceSlot;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{ArrivalProcess, Arrivals, EngineKind, Load, Pattern};
 use std::sync::Arc;
@@ -62,6 +63,39 @@ fn queue_depth_is_shared_out_over_hosts_one_by_one() {
     assert_eq!((window.hosts[2].ios(), window.hosts[2].elapsed_ns), (0, SECOND));
     pool.set_queue_depth(32).unwrap();
     assert_eq!(depths(&second(&mut pool)), [11.0, 11.0, 10.0]);
+}
+
+#[test]
+fn hosts_have_the_parts_that_they_were_given() {
+    let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
+    let start = |load: Load, parts: Parts| {
+        let load = Load { engine: EngineKind::Sim, ..load };
+        let job = PoolJob { load, files: Arc::default(), extents: extents.clone() };
+        let slot = DeviceSlot::new(format!("{EVEN},hosts=4").parse().unwrap());
+        VirtualPool::start_with_parts(vec![job], &slot, parts, 64).unwrap()
+    };
+    let weighted = Parts::weighted(vec![1000, 700, 300, 0]);
+    let mut pool = start(of_depth(20), weighted.clone());
+    assert_eq!(pool.host_names(), ["host-1", "host-2", "host-3"]);
+    assert_eq!(depths(&second(&mut pool)), [10.0, 7.0, 3.0]);
+    pool.set_queue_depth(2).unwrap();
+    assert_eq!(depths(&second(&mut pool)), [1.0, 1.0, 0.0]);
+    // The first hosts keep their proportions, and one that is not the first can be alone.
+    let mut pool = start(of_depth(17), weighted.first(2));
+    assert_eq!(depths(&second(&mut pool)), [10.0, 7.0]);
+    let mut pool = start(of_depth(5), Parts::only(2, 4));
+    assert_eq!(pool.host_names(), ["host-3"]);
+    assert_eq!(depths(&second(&mut pool)), [5.0]);
+    let process = ArrivalProcess::Linear;
+    let arrivals = Some(Arrivals { rate_iops: 2000.0, process, only: None });
+    let mut pool = start(Load { arrivals, ..of_depth(32) }, weighted);
+    let ios = |window: Window| window.hosts.iter().map(|host| host.ios()).collect::<Vec<_>>();
+    let near = |ios: Vec<u64>, wanted: [u64; 3]| {
+        assert!(ios.iter().zip(wanted).all(|(ios, wanted)| ios.abs_diff(wanted) <= 1), "{ios:?}");
+    };
+    near(ios(second(&mut pool)), [1000, 700, 300]);
+    pool.set_rate(Some(200.0)).unwrap();
+    near(ios(second(&mut pool)), [100, 70, 30]);
 }
 
 #[test]

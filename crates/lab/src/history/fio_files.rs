@@ -220,6 +220,7 @@ impl About {
             target,
             load: Workload::label(self.load()),
             via: None,
+            host_parts: Vec::new(),
         };
         let run = NewRun {
             kind: IMPORT.to_owned(),

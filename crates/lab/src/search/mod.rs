@@ -37,7 +37,7 @@ use conclude::{Ended, Near, Told};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::Limit;
 use iogauge_model::caveat::Straggler;
-use iogauge_model::load::ArrivalProcess;
+use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{CurvePoint, Estimate, PerformanceShift, Search, StoppedBy};
 pub(crate) use judge::limit_value;
 pub use open_loop::find_open;
@@ -69,6 +69,12 @@ pub struct SearchPlan {
 }
 
 impl SearchPlan {
+    /// Returns a workload at the largest queue depth of the search.
+    #[must_use]
+    pub fn deepest(&self, load: &Load) -> Load {
+        Load { iodepth: self.max_depth.div_ceil(load.numjobs), ..load.clone() }
+    }
+
     /// Returns true if the curve is part of the result. An open loop only starts with a closed-loop curve.
     fn wants_curve(&self) -> bool {
         self.open_loop.is_none()

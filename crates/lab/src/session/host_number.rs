@@ -3,7 +3,20 @@
 use super::Rig;
 use super::hosts::led;
 use crate::error::LabError;
+use iogauge_io::pool::Parts;
 use iogauge_model::Limit;
+use iogauge_model::result::HostPart;
+
+/// Which of the hosts take part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HostsUsed {
+    #[default]
+    All,
+    /// This many, from the first one on.
+    First(usize),
+    /// The one with this index.
+    Only(usize),
+}
 
 impl Rig {
     /// Returns the number of hosts that do the I/O, at least 1.
@@ -11,6 +24,53 @@ impl Rig {
     pub fn hosts(&self) -> usize {
         let simulated = self.simulated().map_or(1, |spec| spec.hosts as usize);
         led().map_or(simulated, |hosts| hosts.number())
+    }
+
+    /// Returns the names of the hosts, in their order.
+    #[must_use]
+    pub fn host_names(&self) -> Vec<String> {
+        match led() {
+            Some(hosts) => hosts.names(),
+            None => (1..=self.hosts()).map(|number| format!("host-{number}")).collect(),
+        }
+    }
+
+    /// Returns what each host reached alone and its part of the load; empty if the hosts have equal parts.
+    #[must_use]
+    pub fn host_parts(&self) -> &[HostPart] {
+        &self.host_parts
+    }
+
+    /// Sets which hosts take part in what is started from now on.
+    pub fn use_hosts(&mut self, used: HostsUsed) {
+        self.hosts_used = used;
+    }
+
+    /// Returns the part of each host in what is started from now on.
+    pub(super) fn parts_of_hosts(&self) -> Parts {
+        let parts = match self.host_parts.as_slice() {
+            [] => Parts::equal(self.hosts()),
+            // A thousandth of an I/O per second tells the slowest devices apart.
+            parts => Parts::weighted(parts.iter().map(|part| weight(part.alone_iops)).collect()),
+        };
+        match self.hosts_used {
+            HostsUsed::All => parts,
+            HostsUsed::First(hosts) => parts.first(hosts),
+            HostsUsed::Only(host) => Parts::only(host, self.hosts()),
+        }
+    }
+
+    /// Checks that there are several hosts.
+    ///
+    /// # Errors
+    /// There is one. The message begins with `what`.
+    pub fn check_several_hosts(&self, what: &str) -> Result<(), LabError> {
+        if self.hosts() > 1 {
+            return Ok(());
+        }
+        Err(LabError::Mismatch(format!(
+            "{what}: there is one host; hint: use --hosts=node[1-8], or a simulated device with hosts=8"
+        )))
     }
 
     /// Checks that there are the hosts that limits bound.
@@ -37,4 +97,9 @@ impl Rig {
         };
         Err(LabError::Mismatch(format!("verify: the simulated device {} {fault}", self.text())))
     }
+}
+
+/// Returns the weight of a host that reached this rate alone. A host that reached nothing still takes part.
+fn weight(alone_iops: f64) -> u64 {
+    ((alone_iops * 1000.0).round() as u64).max(1)
 }

@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
 use crate::session::sharing::{Identities, Sharing};
-use iogauge_io::pool::{WorkerPool, share};
+use iogauge_io::pool::{Parts, WorkerPool};
 use iogauge_io::targets::{HostNumber, Intent};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::Command;
@@ -100,21 +100,32 @@ impl Starting {
         Self { first_streams: vec![0; jobs.len()], jobs, max_depth, sharing }
     }
 
-    /// Returns the part of one of `hosts` hosts, by index from 0: an equal part of the queue depth and of the arrival
-    /// rate of each job, at least one I/O, and other random numbers.
+    /// Returns what each host starts: its part of the queue depth and of the arrival rate of each job, at least one
+    /// I/O, and other random numbers. A host without a part starts no jobs.
     #[must_use]
-    pub fn share(&self, index: u32, hosts: u32) -> Self {
-        let jobs = self
-            .jobs
-            .iter()
-            .map(|(load, region)| (share_of_load(load, index, hosts), region.clone()));
-        let before = |load: &Load| (0..index).map(|other| streams_of(load, other, hosts)).sum();
-        Self {
-            first_streams: self.jobs.iter().map(|(load, _)| before(load)).collect(),
-            jobs: jobs.collect(),
-            max_depth: self.max_depth.div_ceil(hosts).max(1),
-            sharing: self.sharing.clone(),
+    pub fn shared_out(&self, parts: &Parts) -> Vec<Self> {
+        // A host may get one more of a smaller total than of a larger one.
+        let share = |most: u32| Self::new(Vec::new(), most + 1, self.sharing.clone());
+        let mut all: Vec<Self> = parts.of(self.max_depth).into_iter().map(share).collect();
+        for (load, region) in &self.jobs {
+            let (numjobs, queue_depths) = (parts.of(load.numjobs), parts.of(load.queue_depth()));
+            let mut first_stream = 0;
+            for host in parts.active() {
+                let own = Load {
+                    arrivals: load.arrivals.map(|arrivals| Arrivals {
+                        rate_iops: parts.of_rate(arrivals.rate_iops, host),
+                        ..arrivals
+                    }),
+                    // Two hosts with one seed would access the same blocks at the same time.
+                    seed: load.seed.wrapping_add((host as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+                    ..of_depth(load, numjobs[host], queue_depths[host])
+                };
+                all[host].first_streams.push(first_stream);
+                first_stream += own.numjobs;
+                all[host].jobs.push((own, region.clone()));
+            }
         }
+        all
     }
 
     /// Returns the queue depth over all jobs.
@@ -124,25 +135,10 @@ impl Starting {
     }
 }
 
-/// Returns the number of a job's streams on one of several hosts.
-fn streams_of(load: &Load, index: u32, hosts: u32) -> u32 {
-    share(load.numjobs, hosts, index).max(1)
-}
-
-fn share_of_load(load: &Load, index: u32, hosts: u32) -> Load {
-    let numjobs = streams_of(load, index, hosts);
-    let queue_depth = share(load.queue_depth(), hosts, index);
-    Load {
-        numjobs,
-        iodepth: queue_depth.div_ceil(numjobs).max(1),
-        arrivals: load.arrivals.map(|arrivals| Arrivals {
-            rate_iops: arrivals.rate_iops / f64::from(hosts),
-            ..arrivals
-        }),
-        // Two hosts with one seed would access the same blocks at the same time.
-        seed: load.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-        ..load.clone()
-    }
+/// Returns a load with at least this queue depth, in as many equal streams.
+fn of_depth(load: &Load, numjobs: u32, queue_depth: u32) -> Load {
+    let numjobs = numjobs.max(1);
+    Load { numjobs, iodepth: queue_depth.div_ceil(numjobs).max(1), ..load.clone() }
 }
 
 /// Workers that were started, or why they could not be.
@@ -180,11 +176,17 @@ pub trait Hosts: Debug + Send + Sync {
     /// If a host fails or is lost.
     fn examine(&self, examining: &Examining) -> Result<Vec<Examined>, LabError>;
 
-    /// Starts workers on all hosts at the same time. `start_own` starts those of this host.
+    /// Starts workers at the same time on all hosts that take part. `start_own` starts those of this host, which are
+    /// none if it takes no part.
     ///
     /// # Errors
     /// If workers cannot be started on a host.
-    fn start(&self, starting: &Starting, start_own: &dyn Fn(&Starting) -> Started) -> Started;
+    fn start(
+        &self,
+        starting: &Starting,
+        parts: &Parts,
+        start_own: &dyn Fn(&Starting) -> Started,
+    ) -> Started;
 
     /// Returns which host was lost during the run, and why.
     fn lost(&self) -> Option<String>;
@@ -224,36 +226,45 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_sum_up_to_the_whole(total in 0u32..100_000, hosts in 1u32..1000) {
-            let shares: Vec<u32> = (0..hosts).map(|index| share(total, hosts, index)).collect();
-            prop_assert_eq!(shares.iter().sum::<u32>(), total);
-            prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
-        }
-
-        #[test]
-        fn each_host_has_room_for_its_share(iodepth in 1u32..300, numjobs in 1u32..40, hosts in 1u32..20) {
+        fn each_host_has_room_for_its_share(
+            iodepth in 1u32..300,
+            numjobs in 1u32..40,
+            weights in prop::collection::vec(1u64..1000, 1..20),
+        ) {
             let load = Load { iodepth, numjobs, ..Load::default() };
             let starting = Starting::new(vec![(load, Region::All)], iodepth * numjobs, Vec::new());
-            for index in 0..hosts {
-                let part = starting.share(index, hosts);
-                let wanted = share(iodepth * numjobs, hosts, index);
-                prop_assert!(part.queue_depth() >= wanted.max(1));
-                prop_assert!(part.queue_depth() < wanted.max(1) + part.jobs[0].0.numjobs);
+            let parts = Parts::weighted(weights);
+            let wanted = parts.of(iodepth * numjobs);
+            for (own, wanted) in starting.shared_out(&parts).iter().zip(wanted) {
+                prop_assert!(own.queue_depth() >= wanted.max(1));
+                prop_assert!(own.queue_depth() < wanted.max(1) + own.jobs[0].0.numjobs);
+                prop_assert!(own.max_depth >= wanted);
             }
         }
     }
 
-    #[test]
-    fn hosts_have_equal_rates_and_other_seeds() {
+    fn arriving() -> Starting {
         let mut load = Load { seed: 7, ..Load::default() };
         load.arrivals =
             Some(Arrivals { rate_iops: 900.0, process: Default::default(), only: None });
-        let starting = Starting::new(vec![(load, Region::All)], 64, Vec::new());
-        let parts: Vec<Starting> = (0..3).map(|index| starting.share(index, 3)).collect();
-        for part in &parts {
-            assert_eq!(part.jobs[0].0.arrivals.unwrap().rate_iops, 300.0);
+        Starting::new(vec![(load, Region::All)], 64, Vec::new())
+    }
+
+    #[test]
+    fn hosts_have_equal_rates_and_other_seeds() {
+        let all = arriving().shared_out(&Parts::equal(3));
+        for own in &all {
+            assert_eq!(own.jobs[0].0.arrivals.unwrap().rate_iops, 300.0);
         }
-        assert_eq!(parts[0].jobs[0].0.seed, 7);
-        assert_ne!(parts[1].jobs[0].0.seed, parts[2].jobs[0].0.seed);
+        assert_eq!(all[0].jobs[0].0.seed, 7);
+        assert_ne!(all[1].jobs[0].0.seed, all[2].jobs[0].0.seed);
+    }
+
+    #[test]
+    fn host_without_a_part_starts_nothing() {
+        let all = arriving().shared_out(&Parts::weighted(vec![2, 1, 5]).first(2));
+        let rate = |own: &Starting| own.jobs[0].0.arrivals.unwrap().rate_iops;
+        assert_eq!((rate(&all[0]), rate(&all[1])), (600.0, 300.0));
+        assert!(all[2].jobs.is_empty());
     }
 }

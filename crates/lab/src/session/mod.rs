@@ -15,6 +15,7 @@ mod region;
 mod reserve;
 pub mod rig;
 pub mod sharing;
+pub mod solo;
 pub mod trace;
 pub mod verify;
 pub mod verify_states;
@@ -22,6 +23,7 @@ pub mod via;
 mod via_logs;
 
 pub use fio_pool::file_parts;
+pub use host_number::HostsUsed;
 pub use region::Region;
 pub use rig::Rig;
 

@@ -19,7 +19,8 @@ pub enum Region {
 impl Region {
     /// Returns the workloads of a step with the region of each. Those after the last region use the
     /// whole target.
-    pub(crate) fn of_jobs(step: &Step, regions: &[Self]) -> Vec<(Load, Self)> {
+    #[must_use]
+    pub fn of_jobs(step: &Step, regions: &[Self]) -> Vec<(Load, Self)> {
         let regions = regions.iter().cloned().chain(std::iter::repeat(Self::All));
         step.jobs.iter().map(|job| job.load.clone()).zip(regions).collect()
     }

@@ -3,6 +3,7 @@
 use crate::caveats::surroundings;
 use crate::error::LabError;
 use crate::session::fio_pool;
+use crate::session::host_number::HostsUsed;
 use crate::session::hosts::{self, Opening, Starting};
 use crate::session::profile::CADENCE;
 use crate::session::region::Region;
@@ -20,7 +21,7 @@ use iogauge_io::targets::{
 use iogauge_io::verify::JobVerify;
 use iogauge_model::caveat::{BlockFact, Command, Fact, MachineFact, TargetFact};
 use iogauge_model::load::{EngineKind, Load, SyncMode};
-use iogauge_model::result::{RealTarget, SimulatedTarget, TargetFacts};
+use iogauge_model::result::{HostPart, RealTarget, SimulatedTarget, TargetFacts};
 use iogauge_model::{Caveat, Limit, Step};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -61,6 +62,9 @@ pub struct Rig {
     opening: Option<Opening>,
     /// How several hosts share each part.
     sharing: Vec<Sharing>,
+    /// What each host reached alone, which decides its part; empty if the hosts have equal parts.
+    pub(super) host_parts: Vec<HostPart>,
+    pub(super) hosts_used: HostsUsed,
 }
 
 impl Rig {
@@ -68,8 +72,8 @@ impl Rig {
         let text = text.to_owned();
         let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
         let stopped = Arc::default();
-        let command = Command::default();
-        let (opening, sharing) = (None, Vec::new());
+        let (command, hosts_used) = (Command::default(), HostsUsed::All);
+        let (opening, sharing, host_parts) = (None, Vec::new(), Vec::new());
         Self {
             text,
             medium,
@@ -83,6 +87,8 @@ impl Rig {
             command,
             opening,
             sharing,
+            host_parts,
+            hosts_used,
         }
     }
 
@@ -325,7 +331,9 @@ impl Rig {
         let starting = Starting::new(jobs.to_vec(), max_depth, self.sharing.clone());
         match hosts::led() {
             None => self.pool_here(&starting),
-            Some(hosts) => hosts.start(&starting, &|own| self.pool_here(own)),
+            Some(hosts) => {
+                hosts.start(&starting, &self.parts_of_hosts(), &|own| self.pool_here(own))
+            }
         }
     }
 
@@ -337,8 +345,9 @@ impl Rig {
         let Starting { jobs, max_depth, sharing, first_streams } = starting;
         match &self.medium {
             Medium::Simulated(slot) => {
-                let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load));
-                Ok(Box::new(VirtualPool::start_on(jobs.collect(), slot, *max_depth)?))
+                let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load)).collect();
+                let parts = self.parts_of_hosts();
+                Ok(Box::new(VirtualPool::start_with_parts(jobs, slot, parts, *max_depth)?))
             }
             Medium::Real(target) => {
                 let jobs = jobs.iter().zip(first_streams).map(|((load, region), first_stream)| {

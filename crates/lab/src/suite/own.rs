@@ -4,7 +4,7 @@ use super::kit::{Column, NOTHING, Row, Total, judged, listed, table, whole, word
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
 use crate::search::SearchPlan;
-use crate::session::Region;
+use crate::session::{HostsUsed, Region};
 use iogauge_model::limit::Side;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::Job;
@@ -149,7 +149,13 @@ impl Own {
             _ => Work::Step(step.of_jobs(jobs)),
         };
         let place = StepPlace { key: step.key.clone(), phase: step.name.clone(), round: None };
-        Ok(SuiteStep { place, work, regions: step.regions(), sums_up: false })
+        Ok(SuiteStep {
+            place,
+            work,
+            regions: step.regions(),
+            sums_up: false,
+            hosts: HostsUsed::All,
+        })
     }
 
     fn table(&self, rows: &[MeasuredRow]) -> Table {

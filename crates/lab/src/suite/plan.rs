@@ -1,7 +1,7 @@
 //! The steps of a suite before they run.
 
 use crate::search::SearchPlan;
-use crate::session::Region;
+use crate::session::{HostsUsed, Region};
 use iogauge_model::result::{PlannedStep, StepPlace};
 use iogauge_model::{Load, Step};
 
@@ -30,6 +30,8 @@ pub struct SuiteStep {
     pub regions: Vec<Region>,
     /// True if its jobs are the same workload in different regions, and are reported as one.
     pub sums_up: bool,
+    /// The hosts that take part.
+    pub hosts: HostsUsed,
 }
 
 /// The cost of a step, as far as it is known before the step runs.
@@ -61,7 +63,8 @@ impl SuiteStep {
     #[must_use]
     pub fn single(phase: &str, key: impl Into<String>, step: Step) -> Self {
         let place = StepPlace { key: key.into(), phase: phase.to_owned(), round: None };
-        Self { place, work: Work::Step(step), regions: Vec::new(), sums_up: false }
+        let (work, regions) = (Work::Step(step), Vec::new());
+        Self { place, work, regions, sums_up: false, hosts: HostsUsed::All }
     }
 
     /// Returns the step with the number of its round, from 1.
@@ -77,6 +80,15 @@ impl SuiteStep {
         match &self.work {
             Work::Step(step) => step.clone(),
             Work::Search { load, plan } => Step::single((**load).clone(), 0, plan.budget_ns),
+        }
+    }
+
+    /// Returns its jobs, each with its region; for a search, at its largest queue depth.
+    #[must_use]
+    pub fn jobs_on_regions(&self) -> Vec<(Load, Region)> {
+        match &self.work {
+            Work::Step(step) => Region::of_jobs(step, &self.regions),
+            Work::Search { load, plan } => vec![(plan.deepest(load), Region::All)],
         }
     }
 

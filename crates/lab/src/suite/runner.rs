@@ -35,7 +35,7 @@ pub struct Ran {
 /// # Errors
 /// A worker cannot be started, or its engine fails.
 pub fn run(
-    rig: &Rig,
+    rig: &mut Rig,
     suite: &dyn Suite,
     site: &Site,
     plan: &[SuiteStep],
@@ -84,11 +84,12 @@ pub fn run(
 
 /// Runs one step.
 fn one(
-    rig: &Rig,
+    rig: &mut Rig,
     step: &SuiteStep,
     mut tracing: Option<&mut Tracing>,
     watch: &mut Watch<'_>,
 ) -> Result<SuiteStepResult, LabError> {
+    rig.use_hosts(step.hosts);
     let started = UtcTime::now().to_string();
     let mut within = Within(&mut *watch.observer);
     let mut beside = Beside::new(&mut within, tracing.as_deref_mut());

@@ -11,7 +11,7 @@ mod rounds;
 
 use super::plan::{SuiteStep, Work};
 use super::{CaveatFilter, DRAWN, Needs, Site, Suite, SuiteError, SuiteOptions};
-use crate::session::Region;
+use crate::session::{HostsUsed, Region};
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, SuiteStepResult};
@@ -168,7 +168,13 @@ impl Rounds {
         };
         let step = Step { label, jobs, ramp_ns: 0, runtime_ns: LONGEST_NS };
         let regions = (0..parts).map(|part| Region::Parts(vec![part])).collect();
-        SuiteStep { place: stage.place(), work: Work::Step(step), regions, sums_up: false }
+        SuiteStep {
+            place: stage.place(),
+            work: Work::Step(step),
+            regions,
+            sums_up: false,
+            hosts: HostsUsed::All,
+        }
     }
 
     fn load(&self, site: &Site, stage: Stage, size_bytes: u64) -> Load {

@@ -1,6 +1,6 @@
 //! The common start of the documents of runs: run, target and workload.
 
-use super::{SuiteAsked, TargetFacts};
+use super::{HostPart, SuiteAsked, TargetFacts};
 use crate::load::Load;
 use crate::plan::{Job, Step};
 use schemars::JsonSchema;
@@ -25,6 +25,9 @@ pub struct Head {
     /// The program that did the I/O, if it was not iogauge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Via>,
+    /// The part of each of several hosts, if they are not equal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_parts: Vec<HostPart>,
 }
 
 /// A program, run by iogauge, that did the I/O and measured it.

@@ -45,6 +45,31 @@ pub struct HostResult {
     pub same_kernel: bool,
 }
 
+/// The part of the load that one of several hosts has, by what it reaches alone.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct HostPart {
+    /// Name of the host.
+    pub name: String,
+    /// Reads and writes per second that the host reached while the others did nothing.
+    pub alone_iops: f64,
+    /// Part of the queue depth and of the arrival rate, from 0 to 1.
+    pub part: f64,
+}
+
+impl HostPart {
+    /// Returns parts in proportion to what each host reached alone.
+    #[must_use]
+    pub fn of(alone: impl IntoIterator<Item = (String, f64)>) -> Vec<Self> {
+        let alone: Vec<(String, f64)> = alone.into_iter().collect();
+        let sum: f64 = alone.iter().map(|(_, iops)| iops).sum();
+        let part = |(name, alone_iops): (String, f64)| {
+            let part = if sum > 0.0 { alone_iops / sum } else { 0.0 };
+            Self { name, alone_iops, part }
+        };
+        alone.into_iter().map(part).collect()
+    }
+}
+
 impl HostResult {
     /// True if the host did no I/O and was not asked to.
     #[must_use]

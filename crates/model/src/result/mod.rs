@@ -45,7 +45,7 @@ pub use fio::{
 };
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
 pub use history::{HistoryDocument, HistoryRun, UnfinishedDocument, UnfinishedStep};
-pub use hosts::{HostResult, fairness, share_with_kernel};
+pub use hosts::{HostPart, HostResult, fairness, share_with_kernel};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shares::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};

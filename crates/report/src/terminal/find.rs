@@ -43,6 +43,7 @@ pub fn find(document: &FindDocument, page: Page) -> String {
     if let Some(point) = document.search.curve.iter().find(is_place) {
         hosts::write(&mut sheet, &point.hosts, Terms::of(&document.head));
     }
+    hosts::write_parts(&mut sheet, &document.head.host_parts);
     let errors: u64 = document.search.curve.iter().map(|point| point.errors).sum();
     if errors > 0 {
         let failed =

@@ -4,13 +4,45 @@ use super::grid::{Grid, Kind};
 use super::names::count;
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
-use iogauge_model::result::{HostResult, fairness};
+use iogauge_model::result::{HostPart, HostResult, fairness};
 use iogauge_model::units::Latency;
 
 /// Of more hosts than this, the slowest and the fastest are shown.
 const MOST: usize = 12;
 /// From this index on, shares count as equal: they differ by 7 % of their mean (standard deviation).
 const EQUAL: f64 = 0.995;
+
+/// Writes the part of each host and what it reached alone, if the parts are not equal. Of many hosts, those with the
+/// smallest and the largest parts are shown.
+pub(super) fn write_parts(sheet: &mut Sheet, parts: &[HostPart]) {
+    if parts.is_empty() {
+        return;
+    }
+    let mut shown: Vec<&HostPart> = parts.iter().collect();
+    let left_out = parts.len().saturating_sub(MOST);
+    if left_out > 0 {
+        shown.sort_by(|a, b| b.part.total_cmp(&a.part));
+        shown.drain(MOST / 2..MOST / 2 + left_out);
+    }
+    let mut grid = Grid::new(&[
+        ("host", Kind::Text),
+        ("IOPS alone", Kind::Number),
+        ("part of the load", Kind::Number),
+    ]);
+    for HostPart { name, alone_iops, part } in shown {
+        let part = format!("{:.1} %", part * 100.0);
+        grid.row(Paint::Plain, [name.clone(), count(*alone_iops), part]);
+    }
+    sheet.gap();
+    grid.write(sheet);
+    if left_out > 0 {
+        let text = format!(
+            "{left_out} of {} hosts, with parts between these, are not shown.",
+            parts.len()
+        );
+        sheet.text(Paint::Plain, &text);
+    }
+}
 
 /// Writes the results of each of several hosts, and how evenly they share the I/O.
 pub(super) fn write(sheet: &mut Sheet, hosts: &[HostResult], terms: Terms) {

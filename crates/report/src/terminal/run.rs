@@ -47,6 +47,7 @@ pub fn run(document: &RunDocument, page: Page) -> String {
         sheet.text(Paint::Strong, &title);
         write_step(&mut sheet, step);
     }
+    hosts::write_parts(&mut sheet, &document.head.host_parts);
     parts::caveats(&mut sheet, "this result", &document.caveats);
     parts::environment(&mut sheet, &document.environment);
     sheet.into_text()

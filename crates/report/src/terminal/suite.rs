@@ -2,6 +2,7 @@
 
 use super::Page;
 use super::grid::{Grid, Kind};
+use super::hosts;
 use super::names::{count, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet, cut};
@@ -159,6 +160,7 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     parts::head(&mut sheet, &document.head);
     let steps = plural(document.steps.len() as u64, "step");
     sheet.text(Paint::Plain, &format!("suite {}; {steps}", asked(&document.suite)));
+    hosts::write_parts(&mut sheet, &document.head.host_parts);
     for table in &document.conclusion.tables {
         sheet.gap();
         match table {

@@ -37,6 +37,7 @@ pub fn head(format: &str, target: TargetFacts) -> Head {
         target,
         load: Load::default().into(),
         via: None,
+        host_parts: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ fn read(slot: u32) -> Request {
         op: Op::Read,
         offset_bytes: u64::from(slot) << 30,
         len: 4096,
+        host: 0,
         return_ns: 0,
     }
 }
@@ -60,6 +61,29 @@ fn simulated_bus_limits_bandwidth() {
     let spec = "channels=64,service=10us,dist=const,bus=40960000";
     let count = closed_loop(spec, 64, 1_000_000_000, read).len();
     assert!((9_990..=10_000).contains(&count), "{count}");
+}
+
+#[test]
+fn link_limits_the_bandwidth_of_each_host() {
+    // Links of 10,000 IOPS, behind a bus of 25,000.
+    let count = |hosts: u32| {
+        let spec = "channels=64,service=10us,dist=const,hosts=4,host_link=40960000,bus=102400000";
+        let mut device = Device::new(spec.parse().unwrap());
+        let on_host = |slot: u32| Request { host: slot % hosts, ..read(slot) };
+        (0..64).for_each(|slot| assert!(device.submit(on_host(slot))));
+        let mut done = 0;
+        while let Some(at) = device.next_completion(1_000_000_000) {
+            device.set_now(at);
+            while let Some(taken) = device.take() {
+                done += 1;
+                device.submit(on_host(taken.slot));
+            }
+        }
+        done
+    };
+    for (hosts, wanted) in [(1, 10_000), (2, 20_000), (4, 25_000)] {
+        assert!((wanted - 20..=wanted).contains(&count(hosts)), "{hosts}: {}", count(hosts));
+    }
 }
 
 #[test]

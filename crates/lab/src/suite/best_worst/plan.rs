@@ -2,6 +2,7 @@
 
 use super::BestWorst;
 use crate::search::SearchPlan;
+use crate::session::HostsUsed;
 use crate::suite::kit::{block_fits, counted};
 use crate::suite::{Site, SuiteError, SuiteStep, Work};
 use iogauge_model::Step;
@@ -158,6 +159,7 @@ impl BestWorst {
                 work: Work::Search { load: Box::new(load), plan },
                 regions: Vec::new(),
                 sums_up: false,
+                hosts: HostsUsed::All,
             })
         };
         let reads = search(CAPACITY_READ, Pattern::RandRead);
