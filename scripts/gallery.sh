@@ -31,6 +31,8 @@ run find "$place" --size=2g --limit 'mean<=2ms' --budget=40s
 keep capacity-curve
 keep over-time
 keep system
+run hosts-curve sim:array,hosts=16,host_link=400MB/s --bs=64k --limit 'p99<=20ms'
+keep hosts-curve
 run run "$place" --size=2g --rw=randrw --rwmixread=70 --iodepth=16 --runtime=20
 keep distribution
 run run "$place" --size=2g --iodepth=8 --runtime=15 --trace

@@ -61,6 +61,7 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
         Command::Crosscheck(_) => "crosscheck",
         Command::Find(args) if args.output.detach => "--detach",
         Command::Run(args) if args.output.detach => "--detach",
+        Command::HostsCurve(args) if args.find.output.detach => "--detach",
         _ => return Ok(()),
     };
     if hosts::led().is_none() {
@@ -75,6 +76,7 @@ pub fn launch(command: &Command, arguments: &[OsString]) -> Option<anyhow::Resul
     let typed = match command {
         Command::Find(args) => &args.hosts,
         Command::Run(args) => &args.hosts,
+        Command::HostsCurve(args) => &args.find.hosts,
         Command::Suite(args) => args.hosts()?,
         _ => return None,
     };

@@ -91,8 +91,12 @@ fn dispatch(
         Command::Run(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)
         }
+        Command::HostsCurve(args) if args.find.output.detach => {
+            detach::start(arguments, &args.find.output, &interrupt)
+        }
         Command::Find(args) => command::find::run(&args, interrupt),
         Command::Run(args) => command::run::run(&args, interrupt),
+        Command::HostsCurve(args) => command::hosts_curve::run(&args, interrupt),
         Command::Suite(args) => command::suite::run(&args, arguments, interrupt),
         Command::Crosscheck(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)

@@ -5,9 +5,10 @@ mod common;
 
 use common::{EIGHT, Place, names, skip};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "find",
     "run",
+    "hosts-curve",
     "profile",
     "doctor",
     "crosscheck",

@@ -17,6 +17,7 @@ use iogauge_lab::session::hosts::{Hosts, Opening, Preparing, Starting, Wanted};
 use iogauge_lab::session::member::Member;
 use iogauge_lab::session::sharing::Sharing;
 use iogauge_model::load::{ArrivalProcess, Arrivals, Load, Pattern};
+use iogauge_test_support::eventually;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -124,10 +125,9 @@ fn hosts_share_the_queue_depth_and_their_figures_are_summed() {
         let seconds = host.elapsed_ns as f64 / 1e9;
         assert!((0.3..3.0).contains(&seconds), "{seconds}");
     }
-    for host in &window.hosts {
-        assert!(host.cpu_ns > 0 && host.cpu_ns < 3_000_000_000, "{}", host.cpu_ns);
-        assert!(host.processors >= 1 && host.same_kernel);
-        assert!(host.clock_error_ns < 1_000_000, "{}", host.clock_error_ns);
+    for (number, host) in window.hosts.iter().enumerate() {
+        assert!(host.cpu_ns > 0 && host.processors >= 1 && host.same_kernel, "{host:?}");
+        assert_eq!(host.clock_error_ns > 0, number > 0, "{host:?}");
     }
     pool.set_queue_depth(2).unwrap();
     while !pool.drained() {
@@ -352,8 +352,10 @@ fn clocks_are_compared_before_anything_starts() {
     let directory = tempfile::tempdir().unwrap();
     let run = Run::of(2);
     run.ready(directory.path(), intent()).unwrap();
-    let error_ns = run.leader.clock_error_ns().unwrap();
-    // A look that takes place every 20 ms could not tell the clocks apart like this.
-    assert!(error_ns < 1_000_000, "{error_ns}");
+    let error_ns = || run.leader.clock_error_ns().expect("the clocks are compared");
+    error_ns();
+    // A look that takes place every 20 ms could not tell the clocks apart like this. Later bursts make up for a first one
+    // during which others had the processors.
+    eventually(|| error_ns() < 1_000_000);
     run.end();
 }

@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{BINARY, Done, Place, built_for, hosts};
+use common::{BINARY, Done, Place, answer, built_for, hosts};
 use iogauge_test_support::{Loop, MIB, Mpi, Network, Throttle, eventually, or_skip};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -125,6 +126,59 @@ fn stop_ends_all_hosts_and_keeps_the_result() {
     let document = place.last();
     assert_eq!(document["interrupted"], true, "{document}");
     assert_eq!(document["steps"][0]["hosts"].as_array().unwrap().len(), 3, "{document}");
+}
+
+#[test]
+fn unlike_hosts_have_parts_by_what_each_reaches_alone() {
+    const NAME: &str = "unlike_hosts_have_parts_by_what_each_reaches_alone";
+    let mpi = built_for();
+    let network = or_skip!("unlike_hosts_have_parts_by_what_each_reaches_alone", hosts(3, mpi));
+    let place = Place::new();
+    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
+    let line = ["find", devices.path.to_str().unwrap(), "--share=solo"];
+    let document = place.search(&network, mpi, &line, "each:mean<=10ms", "25s");
+    for (part, alone) in document["host_parts"].as_array().unwrap().iter().zip([1e3, 7e2, 3e2]) {
+        let reached = part["alone_iops"].as_f64().unwrap();
+        assert!((reached / alone - 1.0).abs() < 0.03, "{part}");
+        assert!((part["part"].as_f64().unwrap() - alone / 2e3).abs() < 0.01, "{part}");
+    }
+    let (iops, queue_depth) = answer(&document);
+    assert!((1940.0..=2040.0).contains(&iops), "{iops}");
+    // 10, 7 and 3 I/Os take exactly 10 ms. The slowest device has three from 17 on, so that noise decides between 16 and
+    // 20. Equal parts end at 8 to 11.
+    assert!((16..=21).contains(&queue_depth), "{queue_depth}");
+}
+
+/// Returns what the capacity of 1, 2 and 3 hosts shows, after checking it against the truth within 3 %.
+fn curve(place: &Place, network: &Network, mpi: Mpi, target: &str, wanted: [f64; 3]) -> Value {
+    let document = place.search(network, mpi, &["hosts-curve", target], "mean<=20ms", "20s");
+    let points = document["findings"]["hosts_curve"].as_array().unwrap();
+    assert_eq!(points.len(), 3, "{document:#}");
+    for ((point, wanted), hosts) in points.iter().zip(wanted).zip(1..) {
+        assert_eq!(point["hosts"], hosts);
+        let iops = point["iops"]["mean"].as_f64().unwrap();
+        assert!((iops / wanted - 1.0).abs() < 0.03, "{point}");
+    }
+    document["findings"]["outcome"].clone()
+}
+
+#[test]
+fn shared_device_saturates_and_own_devices_scale() {
+    const NAME: &str = "shared_device_saturates_and_own_devices_scale";
+    let mpi = built_for();
+    let network = or_skip!("shared_device_saturates_and_own_devices_scale", hosts(3, mpi));
+    let place = Place::new();
+    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
+    let limits = [(device.path.as_path(), 2000)];
+    let throttle = or_skip!(NAME, Throttle::of_each(&limits));
+    let target = device.path.to_str().unwrap();
+    let outcome = curve(&place, &network, mpi, target, [2000.0; 3]);
+    assert_eq!(outcome, serde_json::json!({ "saturates_at": 1 }));
+    drop(throttle);
+    let devices = or_skip!(NAME, Devices::new(&place, &network, &[700, 700, 700]));
+    let target = devices.path.to_str().unwrap();
+    let outcome = curve(&place, &network, mpi, target, [700.0, 1400.0, 2100.0]);
+    assert_eq!(outcome, serde_json::json!({ "scales_at": 3 }));
 }
 
 #[test]

@@ -18,10 +18,12 @@ use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     Answer, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
-    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, Knee, PROFILE_FORMAT,
-    ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT, Side, StepResult, SuiteDocument,
+    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, HostsCurveFindings, Knee,
+    PROFILE_FORMAT, ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT, Side, StepResult,
+    SuiteDocument,
 };
 use iogauge_model::{Caveat, Histogram};
+use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -326,6 +328,14 @@ impl Exhibit {
                     .collect()
             }
         }
+    }
+
+    /// Returns the capacities by number of hosts, if several numbers were searched.
+    #[must_use]
+    pub fn hosts_curve(&self) -> Option<HostsCurveFindings> {
+        let Shown::Suite(suite) = &self.document else { return None };
+        let found = HostsCurveFindings::deserialize(&suite.conclusion.findings).ok();
+        found.filter(|found| !found.hosts_curve.is_empty())
     }
 
     /// Returns the latencies of each direction of each step for which they were kept. For a suite with

@@ -110,7 +110,8 @@ fn suites() -> Vec<Exhibit> {
     // A suite whose line of best fit falls so steeply that it would end below 0.
     let mut steep = loads::rounds();
     steep.conclusion.findings["tracked"][0]["line"] = json!([4e5, -1e5]);
-    let rounds = [loads::rounds(), steep].map(|suite| exhibit(Shown::Suite(Box::new(suite))));
+    let suites = [loads::rounds(), steep, loads::hosts_curve()];
+    let rounds = suites.map(|suite| exhibit(Shown::Suite(Box::new(suite))));
     runs.into_iter().chain(rounds).collect()
 }
 
@@ -185,8 +186,9 @@ fn panels_draw_nothing_without_data() {
 
 #[test]
 fn panel_figures_match_snapshots() {
-    let of_suites =
-        |(name, _): &(&str, Figure)| ["block-size-map", "mix-map", "rounds"].contains(name);
+    let of_suites = |(name, _): &(&str, Figure)| {
+        ["block-size-map", "mix-map", "rounds", "hosts-curve"].contains(name)
+    };
     let others = figures(&exhibits(), NARROW).into_iter().filter(|figure| !of_suites(figure));
     let all = others.chain(figures(&suites(), NARROW).into_iter().filter(of_suites));
     let mut numbers = std::collections::BTreeMap::new();
@@ -583,4 +585,39 @@ fn crosscheck_and_comparison_sides_are_drawn() {
 fn documents_without_a_figure_are_rejected_by_format() {
     let refused = Exhibit::of(json!({ "format": "iogauge.doctor/1" })).unwrap_err().to_string();
     assert_eq!(refused, "there is no picture of iogauge.doctor/1");
+}
+
+#[test]
+fn capacity_by_number_of_hosts_shows_its_saturation() {
+    let drawn = |suite| {
+        let exhibits = [exhibit(Shown::Suite(Box::new(suite)))];
+        let panel = PANELS.iter().find(|panel| panel.name == "hosts-curve").unwrap();
+        panel.draw(&exhibits, WIDE)
+    };
+    let texts = |figure: &Figure| -> Vec<String> {
+        let text = |mark: &Mark| match mark {
+            Mark::Text(text) => Some(text.text.clone()),
+            _ => None,
+        };
+        figure.scene.marks.iter().filter_map(text).collect()
+    };
+    let dots = |figure: &Figure| {
+        figure.scene.marks.iter().filter(|mark| matches!(mark, Mark::Dot { .. })).count()
+    };
+    let [figure] = &drawn(loads::hosts_curve())[..] else { panic!() };
+    assert!(
+        figure.description.starts_with("The capacity saturates at 4 hosts. 1 host: 1,010 IOPS.")
+    );
+    assert!(figure.description.contains("8 hosts: 2,496 IOPS, 31 % of ideal scaling."));
+    assert!(texts(figure).contains(&"saturates at 4 hosts".to_owned()));
+    assert_eq!(dots(figure), 4);
+    // Without saturation there is no mark, and a search without a capacity has no dot.
+    let mut scales = loads::hosts_curve();
+    scales.conclusion.findings["outcome"] = json!({ "undecided_at": 2 });
+    scales.conclusion.findings["hosts_curve"][1]["given"] = json!(false);
+    let [figure] = &drawn(scales)[..] else { panic!() };
+    assert!(figure.description.starts_with("Undecided: the search on 2 hosts"));
+    assert!(!texts(figure).iter().any(|text| text.contains("saturat")));
+    assert_eq!(dots(figure), 3);
+    assert!(drawn(loads::rounds()).is_empty());
 }

@@ -87,6 +87,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Run one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
+    /// Find the capacity of 1, 2, 4 and more of several hosts, and the number of hosts that saturates the target
+    HostsCurve(Box<HostsCurveArgs>),
     /// Run a suite of tests by name, or list the suites
     Suite(SuiteArgs),
     /// Measure a load with iogauge and fio in turns, and report whether they agree
@@ -265,6 +267,36 @@ pub struct FindArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// `iogauge hosts-curve`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Searches as iogauge find does, on 1, 2, 4 and so on, and on all hosts, always the
+first ones. --budget is the time of each search. The result names the smallest number
+of hosts that no larger number exceeds by more than 5 % and beyond chance. The exit
+code is 7 if a search has no capacity to compare, and 5 if it cannot keep a limit.
+
+Examples:
+  iogauge hosts-curve /mnt/shared --hosts 'node[1-8]'
+  mpirun -np 8 iogauge-mpi hosts-curve /mnt/shared --limit 'each:p99<=5ms'
+  iogauge hosts-curve sim:array,hosts=16      a simulated array; no disk needed
+  iogauge hosts-curve /mnt/shared --hosts 'node[1-8]' --resume
+                                              after an interruption, with the same options")]
+pub struct HostsCurveArgs {
+    /// What is searched.
+    #[command(flatten)]
+    pub find: FindArgs,
+    /// Resume an incomplete run with the same options: the last one, or RUN
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = ResumeRef::read
+    )]
+    pub resume: Option<ResumeRef>,
 }
 
 /// `iogauge run`.

@@ -69,7 +69,7 @@ fn engine(text: &str) -> Result<EngineKind, Wrong> {
 pub struct ResumeRef(pub Option<RunRef>);
 
 impl ResumeRef {
-    fn read(text: &str) -> Result<Self, HistoryError> {
+    pub(super) fn read(text: &str) -> Result<Self, HistoryError> {
         if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|run| Self(Some(run))) }
     }
 }

@@ -41,7 +41,11 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     search::run_on(invocation, &plan)
 }
 
-fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
+/// Returns how to search.
+///
+/// # Errors
+/// Wrong usage.
+pub(super) fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
     if args.load.has("iodepth") {
         return refuse(

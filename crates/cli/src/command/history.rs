@@ -12,7 +12,7 @@ use iogauge_lab::history::{
 };
 use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, FindDocument, HISTORY_FORMAT, HistoryDocument, HistoryRun,
-    ProfileDocument, RunDocument, SuiteDocument, UNFINISHED_FORMAT, UnfinishedDocument,
+    ProfileDocument, RunDocument, SuiteAsked, SuiteDocument, UNFINISHED_FORMAT, UnfinishedDocument,
     UnfinishedStep,
 };
 use iogauge_report::csv;
@@ -190,6 +190,13 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
         ShowFormat::IogaugeCsv if stored.row.kind == PROFILE => {
             screen::data(&system_csv(&stored.row, document)?)
         }
+        ShowFormat::IogaugeCsv if is_hosts_curve(&stored.row) => {
+            let suite: SuiteDocument = read(&stored.row, document)?;
+            let found = read(&stored.row, &suite.conclusion.findings)?;
+            let mut table = Vec::new();
+            csv::hosts_curve(&suite.head, &found, &mut table)?;
+            screen::data(&String::from_utf8_lossy(&table))
+        }
         // Classic tables cover all runs at once and were printed earlier.
         ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
@@ -249,6 +256,11 @@ fn fio_json(
 /// True if a run has a curve instead of steps.
 fn is_search(row: &RunRow) -> bool {
     ["find", "db-find"].contains(&row.kind.as_str())
+}
+
+/// True if a run has the capacities of several numbers of hosts.
+fn is_hosts_curve(row: &RunRow) -> bool {
+    row.kind == "suite" && row.load == SuiteAsked::HOSTS_CURVE
 }
 
 /// Returns the steps of a run that is not a search; those of a suite in the same form.

@@ -6,6 +6,7 @@ pub mod db;
 pub mod doctor;
 pub mod find;
 pub mod history;
+pub mod hosts_curve;
 pub mod import;
 mod invocation;
 mod job_file;

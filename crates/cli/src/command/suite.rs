@@ -24,11 +24,12 @@ use iogauge_lab::{Interrupt, LabError, Rig, caveats};
 use iogauge_model::Load;
 use iogauge_model::caveat::{Command, FigureFact, StepTime};
 use iogauge_model::result::{
-    SUITE_FORMAT, StepPlace, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
-    Workload,
+    HostsCurveFindings, HostsOutcome, SUITE_FORMAT, StepPlace, StoppedBy, SuiteAsked,
+    SuiteDocument, SuitePlanDocument, SuiteStepResult, Workload,
 };
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_report::terminal;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
@@ -291,15 +292,19 @@ fn dry_run(
 }
 
 /// A suite being run.
-struct ActiveSuite<'a> {
-    suite: &'a dyn Suite,
-    site: Site,
-    plan: Vec<SuiteStep>,
-    asked: SuiteAsked,
+pub(super) struct ActiveSuite<'a> {
+    pub suite: &'a dyn Suite,
+    pub site: Site,
+    pub plan: Vec<SuiteStep>,
+    pub asked: SuiteAsked,
 }
 
 impl ActiveSuite<'_> {
-    fn run(self, mut invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
+    /// Runs the steps of the plan that an earlier run has not kept.
+    ///
+    /// # Errors
+    /// A fault while measuring or printing; the run is then in the history as failed.
+    pub fn run(self, mut invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
         invocation.check_share()?;
         let mut done = Vec::new();
         if let Some(earlier) = earlier {
@@ -370,6 +375,12 @@ fn breaks_at_once(document: &SuiteDocument) -> bool {
     findings["ended_by"] == "limit" && findings["users"].is_null()
 }
 
+/// True if a search has no capacity to compare with those of other numbers of hosts.
+fn is_undecided(document: &SuiteDocument) -> bool {
+    let findings = HostsCurveFindings::deserialize(&document.conclusion.findings);
+    findings.is_ok_and(|found| matches!(found.outcome, Some(HostsOutcome::UndecidedAt(_))))
+}
+
 fn exit(document: &SuiteDocument) -> Exit {
     let steps = || document.steps.iter().filter_map(|step| step.step());
     let searches = || document.steps.iter().filter_map(|step| step.search());
@@ -383,6 +394,11 @@ fn exit(document: &SuiteDocument) -> Exit {
         Exit::IoErrors
     } else if breaks_at_once(document) {
         Exit::Unattainable
+    } else if is_undecided(document) {
+        match searches().any(|search| search.answer.stopped_by == StoppedBy::Unattainable) {
+            true => Exit::Unattainable,
+            false => Exit::Undecided,
+        }
     } else {
         Exit::Done
     }

@@ -57,12 +57,21 @@ impl Place {
         limit: &str,
         budget: &str,
     ) -> (f64, u64) {
+        answer(&self.search(network, mpi, &["find", target], limit, budget))
+    }
+
+    /// Returns the document of a search on all hosts. `line` is the command, its target and further options.
+    pub fn search(
+        &self,
+        network: &Network,
+        mpi: Mpi,
+        line: &[&str],
+        limit: &str,
+        budget: &str,
+    ) -> Value {
         let (limit, budget) = (format!("--limit={limit}"), format!("--budget={budget}"));
-        let line = ["find", target, &limit, &budget, "--json", "--max-starvation=100%"];
-        let document = self.run(network, mpi, &line).ends(0).json();
-        let answer = &document["answer"];
-        let iops = answer["iops"]["mean"].as_f64();
-        (iops.unwrap_or_else(|| panic!("{document:#}")), answer["depth"].as_u64().unwrap())
+        let more = [limit.as_str(), &budget, "--json", "--max-starvation=100%"];
+        self.run(network, mpi, &[line, &more].concat()).ends(0).json()
     }
 
     /// Returns the last result in the history.
@@ -72,6 +81,13 @@ impl Place {
         let output = command.output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
     }
+}
+
+/// Returns IOPS and queue depth of the answer of a search.
+pub fn answer(document: &Value) -> (f64, u64) {
+    let answer = &document["answer"];
+    let iops = answer["iops"]["mean"].as_f64();
+    (iops.unwrap_or_else(|| panic!("{document:#}")), answer["depth"].as_u64().unwrap())
 }
 
 /// What mpirun returned and printed.

@@ -50,7 +50,7 @@ impl Rig {
     pub(super) fn parts_of_hosts(&self) -> Parts {
         let parts = match self.host_parts.as_slice() {
             [] => Parts::equal(self.hosts()),
-            // A thousandth of an I/O per second tells the slowest devices apart.
+            // Thousandths of an I/O per second distinguish the slowest devices.
             parts => Parts::weighted(parts.iter().map(|part| weight(part.alone_iops)).collect()),
         };
         match self.hosts_used {

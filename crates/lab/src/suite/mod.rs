@@ -11,6 +11,7 @@
 mod best_worst;
 mod blocksize;
 mod file;
+mod hosts_curve;
 mod iometer;
 mod kit;
 mod ladder;
@@ -27,6 +28,7 @@ mod snia;
 mod verify;
 
 pub use file::{FileLoad, ReadLoad};
+pub use hosts_curve::HostsCurve;
 pub(crate) use kit::judged;
 pub use kit::{limit_values, measured_limit_values};
 pub use options::{DRAWN, SuiteError, SuiteOptions};

@@ -4,6 +4,7 @@
 mod answer;
 mod closed;
 mod hosts;
+mod hosts_curve;
 mod open;
 mod queue;
 mod starvation;

@@ -11,6 +11,7 @@ mod fio;
 mod head;
 mod history;
 mod hosts;
+mod hosts_curve;
 mod profile;
 mod rounds;
 mod shares;
@@ -46,6 +47,7 @@ pub use fio::{
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
 pub use history::{HistoryDocument, HistoryRun, UnfinishedDocument, UnfinishedStep};
 pub use hosts::{HostPart, HostResult, fairness, share_with_kernel};
+pub use hosts_curve::{HostsCurveFindings, HostsOutcome, HostsPoint};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shares::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};

@@ -179,6 +179,8 @@ pub struct SuiteAsked {
 }
 
 impl SuiteAsked {
+    /// The name of what `iogauge hosts-curve` measures.
+    pub const HOSTS_CURVE: &str = "hosts-curve";
     /// The option with a digest of the user's suite file, to detect changes.
     pub const CONTENT: &str = "content";
 }

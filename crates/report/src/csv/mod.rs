@@ -6,6 +6,7 @@
 //! 95 % confidence intervals, and what was not measured is empty.
 
 mod database;
+mod hosts_curve;
 mod rows;
 mod system;
 
@@ -13,6 +14,7 @@ pub use database::{
     DATABASE_CSV_COLUMNS, DatabaseRow, WORKER_CSV_COLUMNS, WORKER_CSV_FORMAT, database,
     database_rows, database_workers,
 };
+pub use hosts_curve::{HOSTS_CURVE_CSV_FORMAT, hosts_curve};
 pub(crate) use rows::Rows;
 pub use system::{SYSTEM_CSV_FORMAT, system};
 

@@ -6,6 +6,7 @@ mod capacity_curve;
 mod distribution;
 mod grades;
 mod heat;
+mod hosts_curve;
 mod latency_by_load;
 mod map;
 mod mix_map;
@@ -83,6 +84,7 @@ fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
 /// Every panel, in the order of a report.
 pub const PANELS: &[Panel] = &[
     capacity_curve::PANEL,
+    hosts_curve::PANEL,
     grades::PANEL,
     latency_by_load::PANEL,
     block_size_map::PANEL,

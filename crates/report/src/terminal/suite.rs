@@ -146,11 +146,12 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     if document.interrupted {
         let left = plural(u64::from(document.steps_left), "step");
         let place = shell_word(document.head.target.name());
-        let text = format!(
-            "Interrupted: up to {left} of the suite did not run; \"iogauge suite {} {place} --resume\" \
-             goes on.",
-            shell_word(&document.suite.name)
-        );
+        let command = match document.suite.name.as_str() {
+            SuiteAsked::HOSTS_CURVE => "the same command with --resume".to_owned(),
+            name => format!("\"iogauge suite {} {place} --resume\"", shell_word(name)),
+        };
+        let text =
+            format!("Interrupted: up to {left} of the suite did not run; {command} goes on.");
         sheet.text(Paint::Bad, &text);
     }
     if let Some(doubt) = parts::in_doubt(&document.caveats) {

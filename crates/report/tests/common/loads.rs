@@ -6,8 +6,9 @@ use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
-    Conclusion, RoundsFindings, RoundsUnit, RoundsWindow, RunDocument, SUITE_FORMAT, StepPlace,
-    StepResult, SuiteAsked, SuiteDocument, SuiteOutcome, SuiteStepResult, TrackedRounds, Workload,
+    Conclusion, Estimate, HostsCurveFindings, HostsOutcome, HostsPoint, RoundsFindings, RoundsUnit,
+    RoundsWindow, RunDocument, SUITE_FORMAT, StepPlace, StepResult, SuiteAsked, SuiteDocument,
+    SuiteOutcome, SuiteStepResult, TrackedRounds, Workload,
 };
 use serde_json::json;
 
@@ -147,4 +148,27 @@ pub fn suite(steps: Vec<SuiteStepResult>, findings: serde_json::Value) -> SuiteD
         caveats: Vec::new(),
         environment: environment(),
     }
+}
+
+/// Returns the capacities of 1, 2, 4 and 8 hosts on a target that four of them saturate.
+pub fn hosts_curve() -> SuiteDocument {
+    let capacities = [(1, 1010.0), (2, 1985.0), (4, 2503.0), (8, 2496.0)];
+    let point = |(hosts, iops): (u32, f64)| HostsPoint {
+        hosts,
+        given: true,
+        at_least: false,
+        iops: Estimate { mean: iops, ci95: [iops * 0.98, iops * 1.02], n: 40 },
+        iops_per_host: iops / f64::from(hosts),
+        queue_depth: (iops / 50.0) as u32,
+        latency_ns_mean: 19.6e6,
+        latency_ns_p99: 31_000_000,
+        scaling_efficiency: Some(iops / f64::from(hosts) / 1010.0),
+        client_bound: false,
+    };
+    let hosts_curve = capacities.map(point).to_vec();
+    let outcome = HostsOutcome::of(&hosts_curve);
+    let findings = HostsCurveFindings { hosts_curve, outcome };
+    let mut document = suite(Vec::new(), serde_json::to_value(findings).unwrap());
+    document.suite.name = SuiteAsked::HOSTS_CURVE.to_owned();
+    document
 }
