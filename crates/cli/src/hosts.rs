@@ -1,6 +1,6 @@
 //! Several hosts: the place of this process among them, and starting them with mpirun.
 
-use crate::args::Command;
+use crate::args::{Command, DbAction};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
@@ -56,7 +56,12 @@ pub fn lead(others: Box<dyn Hosts>, command: impl FnOnce() -> Exit) -> Exit {
 /// As said.
 pub fn refuse(command: &Command) -> anyhow::Result<()> {
     let name = match command {
-        Command::Db(_) => "db",
+        Command::Db(args) => match &args.action {
+            DbAction::Run(args) if args.output.detach => "--detach",
+            DbAction::Find(args) if args.output.detach => "--detach",
+            DbAction::Run(_) | DbAction::Find(_) => return Ok(()),
+            action => action.name(),
+        },
         Command::Profile(_) => "profile",
         Command::Crosscheck(_) => "crosscheck",
         Command::Find(args) if args.output.detach => "--detach",
@@ -78,6 +83,11 @@ pub fn launch(command: &Command, arguments: &[OsString]) -> Option<anyhow::Resul
         Command::Run(args) => &args.hosts,
         Command::HostsCurve(args) => &args.find.hosts,
         Command::Suite(args) => args.hosts()?,
+        Command::Db(args) => match &args.action {
+            DbAction::Run(args) => &args.hosts,
+            DbAction::Find(args) => &args.hosts,
+            _ => return None,
+        },
         _ => return None,
     };
     let hosts = match typed.names() {
@@ -109,6 +119,9 @@ fn cannot_run(error: std::io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context(format!("cannot run mpirun; {hint}"))
 }
 
+/// Variables with which a host finds a server and its password.
+const SERVER_VARIABLES: [&str; 3] = ["PGPASSWORD", "PGPASSFILE", "PGUSER"];
+
 /// Returns the program that hosts run: it is beside this one, or found by its name.
 fn sibling() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find the directory of iogauge")?;
@@ -128,8 +141,11 @@ fn launcher_options(names: &[String]) -> anyhow::Result<Vec<OsString>> {
         ["-np", &number, "-hosts", &list, "-ppn", "1", "-bind-to"].map(OsString::from).to_vec()
     };
     options.push("none".into());
-    if is_open_mpi && geteuid().is_root() {
-        options.push("--allow-run-as-root".into());
+    if is_open_mpi {
+        // MPICH passes all variables on. Here the names are on the command line, and never the values.
+        let set = SERVER_VARIABLES.iter().filter(|name| std::env::var_os(name).is_some());
+        options.extend(set.flat_map(|name| ["-x".into(), name.into()]));
+        options.extend(geteuid().is_root().then(|| "--allow-run-as-root".into()));
     }
     Ok(options)
 }

@@ -1,5 +1,6 @@
 //! Counts and latencies of workers.
 
+use iogauge_io::worker::transactions::{OperationSum, TransactionSums};
 use iogauge_model::Histogram;
 
 /// Counts and latencies of one worker.
@@ -97,55 +98,18 @@ impl WorkerCounts {
     pub fn operations(&self) -> u64 {
         self.reads.count() + self.updates.count()
     }
-}
 
-/// Number and total latency of operations of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// Number of operations.
-    pub count: u64,
-    /// Sum of their latencies, in nanoseconds.
-    pub latency_ns: u128,
-}
-
-impl Sum {
-    fn add(&mut self, latencies: &Histogram) {
-        self.count += latencies.count();
-        self.latency_ns += latencies.sum_ns();
-    }
-
-    /// Returns the mean latency, in nanoseconds; 0 if there are no operations.
+    /// Returns the counts without histograms.
     #[must_use]
-    pub fn latency_ns_mean(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.latency_ns as f64 / self.count as f64 }
-    }
-}
-
-/// Sums of [`WorkerCounts`] without histograms, kept for each worker over a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sums {
-    /// Block reads.
-    pub reads: Sum,
-    /// Reads that the database reports as cache hits.
-    pub read_hits: u64,
-    /// Updates.
-    pub updates: Sum,
-    /// Commits.
-    pub commits: Sum,
-    /// Completed transactions of reads.
-    pub read_transactions: u64,
-    /// Time that the counts cover, by the worker's own clock, in nanoseconds.
-    pub elapsed_ns: u64,
-}
-
-impl Sums {
-    /// Adds counts.
-    pub fn add(&mut self, counts: &WorkerCounts) {
-        self.reads.add(&counts.reads);
-        self.read_hits += counts.read_hits;
-        self.updates.add(&counts.updates);
-        self.commits.add(&counts.commits);
-        self.read_transactions += counts.read_transactions;
-        self.elapsed_ns += counts.elapsed_ns;
+    pub fn sums(&self) -> TransactionSums {
+        TransactionSums {
+            reads: OperationSum::of(&self.reads),
+            read_hits: self.read_hits,
+            updates: OperationSum::of(&self.updates),
+            update_bytes: self.update_bytes,
+            commits: OperationSum::of(&self.commits),
+            read_transactions: self.read_transactions,
+            elapsed_ns: self.elapsed_ns,
+        }
     }
 }

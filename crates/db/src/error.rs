@@ -1,7 +1,9 @@
 //! Errors of databases.
 
+use serde::{Deserialize, Serialize};
+
 /// An error. Its message is one line with the fact, the location and a hint. It never contains a password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum DbError {
     /// Wrong usage.
     #[error("{0}")]
@@ -54,5 +56,26 @@ impl DbError {
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Foreign(_) | Self::Busy(_) | Self::NoRoom(_) | Self::ReadOnly(_))
+    }
+
+    /// Returns the same error with the name of the host on which it occurred.
+    #[must_use]
+    pub fn on_host(self, host: &str) -> Self {
+        let named = |message: String| format!("host {host}: {message}");
+        match self {
+            Self::Usage(message) => Self::Usage(named(message)),
+            Self::Absent(message) => Self::Absent(named(message)),
+            Self::Unreachable(message) => Self::Unreachable(named(message)),
+            Self::Denied(message) => Self::Denied(named(message)),
+            Self::Missing(message) => Self::Missing(named(message)),
+            Self::Foreign(message) => Self::Foreign(named(message)),
+            Self::Busy(message) => Self::Busy(named(message)),
+            Self::Full(message) => Self::Full(named(message)),
+            Self::NoRoom(message) => Self::NoRoom(named(message)),
+            Self::ReadOnly(message) => Self::ReadOnly(named(message)),
+            Self::Gone(message) => Self::Gone(named(message)),
+            Self::Failed(message) => Self::Failed(named(message)),
+            Self::Interrupted => Self::Interrupted,
+        }
     }
 }

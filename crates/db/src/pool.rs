@@ -10,6 +10,7 @@ use crate::error::DbError;
 use crate::subscript_stream::SubscriptStream;
 pub use crate::worker::Mode;
 use crate::worker::{ControlBlock, Shared, TransactionWorker};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError};
@@ -25,6 +26,26 @@ const LOOK: Duration = Duration::from_micros(100);
 const LAST_PATIENCE: Duration = Duration::from_secs(4);
 const ABANDONED_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The numbers of a pool's workers in the database. Worker `n` writes only to global `n`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerNumbers {
+    /// Number of the first worker, at least 1.
+    pub first: u32,
+    /// Distance from one number to the next: the number of pools that share the database.
+    pub step: u32,
+}
+
+impl WorkerNumbers {
+    /// The numbers 1, 2, 3 …: one pool has the database to itself.
+    pub const ALONE: Self = Self { first: 1, step: 1 };
+
+    /// Returns the number of a worker, given its place in the pool, from 0.
+    #[must_use]
+    pub fn of(self, index: u32) -> u32 {
+        self.first + index * self.step
+    }
+}
+
 /// The workload of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DbPoolPlan {
@@ -32,6 +53,8 @@ pub struct DbPoolPlan {
     pub mode: Mode,
     /// Maximum number of active workers.
     pub workers: u32,
+    /// Their numbers.
+    pub numbers: WorkerNumbers,
     /// Number of updates or reads in a transaction, at least 1.
     pub transaction_length: u32,
     /// Hang time: the wait after each transaction.
@@ -61,7 +84,7 @@ struct WorkerInput {
     globals: Vec<Global>,
     sequences: Vec<u64>,
     blocks: Option<Blocks>,
-    acknowledged: Option<Acknowledged>,
+    acknowledged: Option<Arc<Acknowledged>>,
 }
 
 impl WorkerInput {
@@ -79,8 +102,8 @@ impl WorkerInput {
 }
 
 impl DbPool {
-    /// Creates a pool without active workers. `sequences` contains the last committed transaction of each worker, and
-    /// `globals` one global for each worker that writes.
+    /// Creates a pool without active workers. `sequences` contains the last committed transaction of each worker, by
+    /// its number, and `globals` one global for each worker that writes.
     ///
     /// # Errors
     /// Fails if blocks are to be read but are not accessible, or if there are fewer globals than workers.
@@ -89,13 +112,13 @@ impl DbPool {
         plan: DbPoolPlan,
         globals: &[Global],
         sequences: &[u64],
-        acknowledged: Option<Acknowledged>,
+        acknowledged: Option<Arc<Acknowledged>>,
     ) -> Result<Self, DbError> {
-        if plan.mode.writes() && globals.len() < plan.workers as usize {
+        let highest = plan.workers.checked_sub(1).map_or(0, |last| plan.numbers.of(last));
+        if plan.mode.writes() && globals.len() < highest as usize {
             return Err(DbError::Usage(format!(
-                "{} processes need a global each, and there are {}; hint: use --processes {} or \
+                "{highest} processes need a global each, and there are {}; hint: use --processes {} or \
                  iogauge db add-globals",
-                plan.workers,
                 globals.len(),
                 globals.len().max(1)
             )));
@@ -122,6 +145,7 @@ impl DbPool {
         sequences: &[u64],
         acknowledged: Option<Acknowledged>,
     ) -> Result<Self, DbError> {
+        let acknowledged = acknowledged.map(Arc::new);
         let mut pool = Self::new(activity, plan, globals, sequences, acknowledged)?;
         pool.connect(plan.workers)?;
         Ok(pool)
@@ -136,31 +160,31 @@ impl DbPool {
         let workers = workers.min(self.input.plan.workers);
         let (ready, readiness) = sync_channel(workers as usize);
         while self.connected() < workers {
-            self.add(self.connected() + 1, ready.clone())?;
+            self.add(self.connected(), ready.clone())?;
         }
         drop(ready);
         let answers: Vec<(u32, Result<(), DbError>)> = readiness.iter().collect();
-        let failed =
-            answers.into_iter().filter_map(|(worker, answer)| Some((worker, answer.err()?)));
-        let Some((first, error)) = failed.min_by_key(|(worker, _)| *worker) else {
+        let failed = answers.into_iter().filter_map(|(index, answer)| Some((index, answer.err()?)));
+        let Some((first, error)) = failed.min_by_key(|(index, _)| *index) else {
             // No worker was active before this point, so the file of the previous run is replaced only now.
-            return self.input.acknowledged.as_ref().map_or(Ok(()), Acknowledged::begin);
+            return self.input.acknowledged.as_ref().map_or(Ok(()), |file| file.begin());
         };
         // Workers after a missing one are dropped, because they would have numbers that are not counted.
-        self.controls.truncate(first as usize - 1);
-        self.threads.truncate(first as usize - 1);
+        self.controls.truncate(first as usize);
+        self.threads.truncate(first as usize);
         Err(error)
     }
 
     fn add(
         &mut self,
-        number: u32,
+        index: u32,
         ready: SyncSender<(u32, Result<(), DbError>)>,
     ) -> Result<(), DbError> {
+        let number = self.input.plan.numbers.of(index);
         let control = Arc::new(ControlBlock::default());
         let (activity, shared) = (self.activity.clone(), self.shared.clone());
         let (input, own_control) = (self.input.clone(), control.clone());
-        let work = move || work(number, &input, activity.as_ref(), &shared, &own_control, ready);
+        let work = move || work(index, &input, activity.as_ref(), &shared, &own_control, ready);
         let thread = std::thread::Builder::new().name(format!("db-worker-{number}")).spawn(work);
         self.threads.push(thread.map_err(|error| no_thread(&error))?);
         self.controls.push(control);
@@ -256,10 +280,22 @@ impl DbPool {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if all workers have ended, because one failed or all were stopped.
+    /// Returns true if all workers have ended, because one failed or all were stopped. A pool without workers has not
+    /// ended before it is stopped.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
+        let is_stopped = self.shared.stop.load(Ordering::Relaxed);
+        (is_stopped || !self.threads.is_empty()) && self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Returns the number of each worker and its last transaction that the database acknowledged, for workers with
+    /// one.
+    #[must_use]
+    pub fn acknowledged(&self) -> Vec<(u32, u64)> {
+        let last = (0..).zip(&self.controls).map(|(index, control)| {
+            (self.input.plan.numbers.of(index), control.acknowledged.load(Ordering::Relaxed))
+        });
+        last.filter(|(_, sequence)| *sequence > 0).collect()
     }
 
     /// Returns the first error, with the worker's number.
@@ -277,13 +313,14 @@ impl Drop for DbPool {
 
 /// The main function of a worker's thread.
 fn work(
-    number: u32,
+    index: u32,
     input: &WorkerInput,
     activity: &dyn Activity,
     shared: &Shared,
     control: &ControlBlock,
     ready: SyncSender<(u32, Result<(), DbError>)>,
 ) {
+    let number = input.plan.numbers.of(index);
     let connect = || {
         let writer = input.writes(number).map(|plan| activity.writer(plan)).transpose()?;
         let reader = input.blocks.as_ref().map(Blocks::reader).transpose()?;
@@ -294,7 +331,7 @@ fn work(
         Err(error) => (Err(error), None),
     };
     // The caller of `connect` waits for this answer.
-    let _ = ready.send((number, answer));
+    let _ = ready.send((index, answer));
     drop(ready);
     let Some((writer, reader)) = connected else { return };
     let DbPoolPlan { mode, transaction_length, hang, seed, .. } = input.plan;
@@ -303,6 +340,7 @@ fn work(
         None => Ok(()),
     };
     TransactionWorker {
+        index,
         number,
         mode,
         transaction_length,

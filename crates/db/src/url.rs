@@ -3,6 +3,7 @@
 use crate::backend::BACKENDS;
 use crate::error::DbError;
 use iogauge_model::units::shell_word;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +18,7 @@ const PASSWORD: &str = "the URL holds a password, which every user of this machi
                         processes; hint: use the variable PGPASSWORD or the file ~/.pgpass";
 
 /// The URL of a database: backend, location, settings. It never contains a password, so it can be shown and stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DbUrl {
     /// Name of the backend: the part before the first colon.
     pub backend: String,

@@ -4,7 +4,8 @@ use crate::backend::{Order, Writer};
 use crate::blocks::BlockReader;
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ const REST: Duration = Duration::from_millis(2);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a worker does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Reads random blocks.
     Read,
@@ -64,7 +65,7 @@ impl Mode {
 /// State shared by all workers of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Workers up to this number are active. The others are idle.
+    /// This many of the workers, the first ones, are active. The others are idle.
     pub active: AtomicU32,
     /// Set when all workers must stop.
     pub stop: AtomicBool,
@@ -97,6 +98,8 @@ pub(crate) struct ControlBlock {
     ended: AtomicBool,
     /// True while the worker is in the database or in its hang time, false while it is idle.
     works: AtomicBool,
+    /// Last transaction of the worker that the database acknowledged; 0 before the first one.
+    pub acknowledged: AtomicU64,
 }
 
 impl ControlBlock {
@@ -139,6 +142,9 @@ impl ControlBlock {
 
 /// A worker that executes transactions, with everything it needs.
 pub(crate) struct TransactionWorker<'a> {
+    /// Its place among the workers of the pool, from 0.
+    pub index: u32,
+    /// Its number in the database.
     pub number: u32,
     pub mode: Mode,
     pub transaction_length: u32,
@@ -193,6 +199,7 @@ impl TransactionWorker<'_> {
                 let transactions = if by_itself { u32::MAX } else { 1 };
                 let order = Order { transactions, until: Instant::now() + SLICE };
                 let committed = writer.work(&order, counts)?;
+                self.control.acknowledged.store(committed, Ordering::Relaxed);
                 (self.acknowledge)(committed)?;
             }
             // The mode determines whether there is a reader and a writer.
@@ -205,7 +212,7 @@ impl TransactionWorker<'_> {
     }
 
     fn is_active(&self) -> bool {
-        self.number <= self.shared.active.load(Ordering::Relaxed)
+        self.index < self.shared.active.load(Ordering::Relaxed)
     }
 
     /// Waits for the hang time, or until this worker becomes idle or all must stop.

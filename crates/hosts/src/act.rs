@@ -74,7 +74,6 @@ pub fn state_of(pool: &mut dyn WorkerPool) -> HostState {
         fault: pool.fault(),
         fallbacks: pool.fallbacks(),
         left_behind: pool.left_behind().to_vec(),
-        was_signalled: false,
-        stopped_by: None,
+        ..HostState::default()
     }
 }

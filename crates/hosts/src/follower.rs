@@ -8,9 +8,9 @@ use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::Window;
 use iogauge_lab::error::{LabError, RefusedKind};
+use iogauge_lab::member::Member;
 use iogauge_lab::observe::Interrupt;
 use iogauge_lab::session::hosts::{Examining, Preparing, Starting};
-use iogauge_lab::session::member::Member;
 use iogauge_lab::session::{environment_on, real_clock};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -176,11 +176,10 @@ impl Follower<'_> {
         // Set if the disk runs out of room, or if the leader is in a hurry.
         let hurry = Interrupt::default();
         let orders = &mut self.orders;
-        member.run(starting, &hurry, |pool| {
-            let state = Box::new(state_of(pool));
+        member.run(starting, &hurry, |mut pool| {
+            let state = Box::new(state_of(pool.as_mut()));
             orders.report(number, Report::Window { window: None, state });
-            let pulsed = Instant::now();
-            Serving { pool, orders, member, hurry: &hurry, pulsed }.serve()
+            Serving { pool, member, orders, hurry: &hurry, pulsed: Instant::now() }.serve()
         })
     }
 }
@@ -209,16 +208,16 @@ fn refused(error: LabError) -> Report {
 
 /// Workers that serve the leader's orders.
 struct Serving<'a, 'b> {
-    pool: &'a mut dyn WorkerPool,
-    orders: &'a mut Orders<'b>,
+    pool: Box<dyn WorkerPool>,
     member: &'a Member,
+    orders: &'a mut Orders<'b>,
     hurry: &'a Interrupt,
     /// When the last state was reported.
     pulsed: Instant,
 }
 
 impl Serving<'_, '_> {
-    fn serve(&mut self) -> Result<(), Ended> {
+    fn serve(mut self) -> Result<(), Ended> {
         loop {
             let Numbered { number, content } = match self.orders.next(PULSE_CHANGING) {
                 Ok(Some(order)) => order,
@@ -240,7 +239,10 @@ impl Serving<'_, '_> {
                         self.hurry.set();
                     }
                     let window = self.pool.stop().map(Some);
-                    self.answer(number, window);
+                    let report = self.report_of(window);
+                    // The next run may take the target as soon as this answer has arrived.
+                    drop(self.pool);
+                    self.orders.report(number, report);
                     return Ok(());
                 }
                 Order::End => {
@@ -260,26 +262,27 @@ impl Serving<'_, '_> {
     fn act(&mut self, number: u64, action: Action, at_ns: u64) {
         let now_ns = self.pool.now_ns();
         let window = self.pool.advance(at_ns.saturating_sub(now_ns));
-        let window = window.and_then(|()| action.apply(self.pool));
-        self.answer(number, window);
+        let window = window.and_then(|()| action.apply(self.pool.as_mut()));
+        let report = self.report_of(window);
+        self.orders.report(number, report);
+        self.pulsed = Instant::now();
     }
 
-    fn answer(&mut self, number: u64, window: Result<Option<Window>, WorkerError>) {
-        let report = match window {
+    fn report_of(&mut self, window: Result<Option<Window>, WorkerError>) -> Report {
+        match window {
             Ok(window) => {
                 let window = window.map(Box::new);
                 Report::Window { window, state: Box::new(self.state()) }
             }
             Err(error) => refused(error.into()),
-        };
-        self.orders.report(number, report);
-        self.pulsed = Instant::now();
+        }
     }
 
     fn state(&mut self) -> HostState {
         let was_signalled = self.orders.interrupt.is_set() || self.hurry.is_set();
         let stopped_by = self.member.stopped_by().map(str::to_owned);
-        HostState { was_signalled, stopped_by, ..state_of(self.pool) }
+        let database = self.member.database_report();
+        HostState { was_signalled, stopped_by, database, ..state_of(self.pool.as_mut()) }
     }
 
     /// Reports the state, more often while it may change soon.

@@ -7,8 +7,8 @@ use crate::pool::HostsPool;
 use iogauge_io::clock::Clock;
 use iogauge_io::machine::boot_id;
 use iogauge_io::pool::Parts;
-use iogauge_lab::error::LabError;
-use iogauge_lab::error::RefusedKind;
+use iogauge_lab::db::DbReport;
+use iogauge_lab::error::{LabError, RefusedKind};
 use iogauge_lab::observe::Interrupt;
 use iogauge_lab::session::hosts::{
     Examined, Examining, Hosts, Opening, Preparing, Started, Starting,
@@ -27,6 +27,8 @@ pub(crate) const AHEAD_NS: u64 = 30_000_000;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 /// Time to inspect a target: its extents, and a sample of its blocks.
 const EXAMINING: Duration = Duration::from_secs(60);
+/// The same if the answer may have to wait for a server that does not respond.
+const OPENING: Duration = Duration::from_secs(40);
 /// Time between two looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the clocks to be compared for the first time.
@@ -68,6 +70,8 @@ pub(crate) struct Followers {
     lost: Option<Lost>,
     /// Which host stopped its workers by itself, and why.
     stopped: Option<String>,
+    /// What database workers of each follower have reported last, in order of the ranks.
+    pub(crate) database: Vec<DbReport>,
     /// Environments of the followers, in order of the ranks; empty before they introduced themselves.
     environments: Vec<Environment>,
     /// Whether each follower has the kernel of this host.
@@ -289,6 +293,7 @@ impl Leader {
             pulses,
             lost: None,
             stopped: None,
+            database: Vec::new(),
             environments: Vec::new(),
             same_kernel: Vec::new(),
             interrupt,
@@ -371,7 +376,7 @@ impl Hosts for Leader {
         let mut followers = self.lock();
         let hosts = followers.names.len() as u32;
         let order = |rank: usize| Order::Open(opening.for_host(rank as u32 + 1, hosts));
-        let answers = followers.ask(order, PATIENCE)?.into_values();
+        let answers = followers.ask(order, OPENING)?.into_values();
         let identities = answers.map(|answer| match answer {
             Report::Opened(identities) => identities,
             _ => Identities::new(),
@@ -415,6 +420,7 @@ impl Hosts for Leader {
         let begun: u32 = all.iter().map(Starting::queue_depth).sum();
         let ranks: Vec<usize> = parts.active().filter(|rank| *rank > 0).collect();
         let mut followers = self.lock();
+        followers.database = vec![DbReport::default(); followers.ranks().len()];
         let at_ns = Clock::get().now_ns() + AHEAD_NS;
         let mut starting_on = |rank: usize| {
             let nothing = Starting::new(Vec::new(), 1, Vec::new());
@@ -426,14 +432,21 @@ impl Hosts for Leader {
         let number = followers.order_at(&ranks, at_ns, order);
         wait_until(at_ns);
         let own = start_own(&own);
-        let answers = followers.answers(&ranks, number, Some(PATIENCE))?;
+        let patience = if starting.is_database() { OPENING } else { PATIENCE };
+        let answers = followers.answers(&ranks, number, Some(patience))?;
         followers.refusal(&answers)?;
         drop(followers);
-        let mut pool = HostsPool::new(own?, self.clone(), parts.clone(), answers);
-        if begun != starting.queue_depth() && starting.jobs.len() == 1 {
+        let is_database = starting.is_database();
+        let mut pool = HostsPool::new(own?, self.clone(), parts.clone(), answers, is_database);
+        if begun != starting.queue_depth() && starting.has_one_job() {
             pool.begin_at(starting.queue_depth())?;
         }
         Ok(Box::new(pool))
+    }
+
+    fn database_reports(&self) -> Vec<(String, DbReport)> {
+        let followers = self.lock();
+        followers.names[1..].iter().cloned().zip(followers.database.iter().cloned()).collect()
     }
 
     fn lost(&self) -> Option<String> {

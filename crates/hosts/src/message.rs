@@ -8,6 +8,7 @@ use iogauge_io::machine::{ProcessCpu, Starvation};
 use iogauge_io::pool::{LiveFigures, Paused};
 use iogauge_io::worker::accounting::Window;
 use iogauge_io::worker::control::IoFault;
+use iogauge_lab::db::DbReport;
 use iogauge_lab::error::RefusedKind;
 use iogauge_lab::session::hosts::{Examined, Examining, Opening, Preparing, Starting};
 use iogauge_lab::session::sharing::Identities;
@@ -80,6 +81,8 @@ pub struct HostState {
     pub fault: Option<(u32, IoFault)>,
     pub fallbacks: Vec<String>,
     pub left_behind: Vec<String>,
+    /// What the workers of a database report in addition to their windows.
+    pub database: DbReport,
     /// True once the process was asked to end by a signal.
     pub was_signalled: bool,
     /// Why the host stopped its workers, if not by an order or a signal.

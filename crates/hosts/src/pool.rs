@@ -9,6 +9,8 @@ use iogauge_io::pool::{Arrivals, LiveFigures, Parts, Paused, WorkerHandle, Worke
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_io::worker::control::IoFault;
+use iogauge_io::worker::transactions::TransactionSums;
+use iogauge_model::result::StepResult;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,6 +109,11 @@ pub struct HostsPool {
     left_behind: Vec<String>,
     hurry: Option<Arc<AtomicBool>>,
     is_stopped: bool,
+    /// True for workers of a database, which all hosts share: a server that does not answer is no loss of a host, and
+    /// workers end by themselves only after a fault, which ends the run.
+    is_database: bool,
+    /// What all workers of a database have done.
+    transactions: TransactionSums,
 }
 
 impl std::fmt::Debug for HostsPool {
@@ -122,6 +129,7 @@ impl HostsPool {
         leader: Leader,
         parts: Parts,
         mut answers: Answers,
+        is_database: bool,
     ) -> Self {
         let all = leader.lock().names().to_vec();
         let other = |rank| {
@@ -146,6 +154,8 @@ impl HostsPool {
             left_behind: Vec::new(),
             hurry: None,
             is_stopped: false,
+            is_database,
+            transactions: TransactionSums::default(),
         }
     }
 
@@ -226,6 +236,13 @@ impl HostsPool {
         Ok(self.losses.is_empty().then_some(windows))
     }
 
+    /// Sets the queue depth over all hosts.
+    fn share_out(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
+        let parts = self.parts.of(queue_depth);
+        let windows = self.act(|rank| Action::SetQueueDepth(parts[rank]))?;
+        Ok(self.joined(windows))
+    }
+
     fn lose(&mut self, lost: &Lost) {
         self.losses.push(lost.to_string());
     }
@@ -237,6 +254,9 @@ impl HostsPool {
         self.leader.lock().note_end(rank, &state);
         self.paused.add(state.paused);
         other.progress.note(state.live);
+        if self.is_database {
+            self.leader.lock().database[rank - 1].clone_from(&state.database);
+        }
         other.state = state;
     }
 
@@ -263,6 +283,9 @@ impl HostsPool {
 
     /// Loses a host whose outstanding I/Os do not end.
     fn notice_silent_storage(&mut self) {
+        if self.is_database {
+            return;
+        }
         let own = (0, self.own_progress, self.own.live());
         let others = self.others.iter();
         let others = others.map(|(rank, other)| (*rank, other.progress, other.state.live));
@@ -283,6 +306,7 @@ impl HostsPool {
         let mut joined = join(windows.into_iter().map(Option::unwrap_or_default));
         joined.ended_ns = self.own.now_ns();
         self.describe(&mut joined.hosts);
+        joined.transactions.iter().for_each(|sums| self.transactions.add(sums));
         match self.before.take() {
             None => joined,
             Some(mut before) => {
@@ -315,19 +339,27 @@ impl HostsPool {
 /// Joins the windows that hosts took at the same time. Counts and histograms are summed bucket by bucket.
 fn join(windows: impl Iterator<Item = Window>) -> Window {
     let mut joined = Window::default();
-    let mut workers = Vec::new();
+    let (mut workers, mut transactions) = (Vec::new(), Vec::new());
     for mut window in windows {
         let of_host = std::mem::take(&mut window.workers);
+        transactions.push(std::mem::take(&mut window.transactions));
         joined.join(&window);
         joined.hosts.push(HostWindow::of(window.directions, &of_host));
         workers.push(of_host);
     }
-    // In this order, a worker keeps its place when each host adds one.
-    let most = workers.iter().map(Vec::len).max().unwrap_or(0);
-    let nth =
-        |n: usize| workers.iter().map(move |of_host| of_host.get(n).copied().unwrap_or_default());
-    joined.workers = (0..most).flat_map(nth).collect();
+    joined.workers = in_turns(&workers);
+    joined.transactions = in_turns(&transactions);
     joined
+}
+
+/// Returns the first worker of each host, then the second of each, and so on. In this order, a worker keeps its place
+/// when each host adds one, and that of a database has the place of its number. Hosts with fewer workers leave gaps.
+fn in_turns<T: Copy + Default>(hosts: &[Vec<T>]) -> Vec<T> {
+    let most = hosts.iter().map(Vec::len).max().unwrap_or(0);
+    let nth = |n: usize| hosts.iter().map(move |host| host.get(n).copied());
+    let all: Vec<Option<T>> = (0..most).flat_map(nth).collect();
+    let end = all.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    all.into_iter().take(end).map(Option::unwrap_or_default).collect()
 }
 
 impl WorkerPool for HostsPool {
@@ -350,9 +382,12 @@ impl WorkerPool for HostsPool {
     }
 
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
-        let parts = self.parts.of(queue_depth);
-        let windows = self.act(|rank| Action::SetQueueDepth(parts[rank]))?;
-        Ok(self.joined(windows))
+        let mut window = self.share_out(queue_depth)?;
+        // A host that cannot do its part limits the others, too.
+        if let Some(most) = self.most_depth().filter(|most| *most < queue_depth) {
+            window.append(&self.share_out(most)?);
+        }
+        Ok(window)
     }
 
     fn most_depth(&self) -> Option<u32> {
@@ -502,8 +537,14 @@ impl WorkerPool for HostsPool {
     }
 
     fn finished(&self) -> bool {
-        let others = || self.states().all(|state| state.is_finished);
-        !self.losses.is_empty() || self.own.finished() && others()
+        let own = std::iter::once(self.own.finished());
+        let mut hosts = own.chain(self.states().map(|state| state.is_finished));
+        let are_finished = if self.is_database {
+            hosts.any(|is_finished| is_finished)
+        } else {
+            hosts.all(|is_finished| is_finished)
+        };
+        !self.losses.is_empty() || are_finished
     }
 
     fn live(&self) -> LiveFigures {
@@ -515,6 +556,14 @@ impl WorkerPool for HostsPool {
             backlog: sum.backlog + live.backlog,
             polled_ns: sum.polled_ns + live.polled_ns,
         })
+    }
+
+    fn complete(&self, total: &Window, result: &mut StepResult) {
+        self.own.complete(total, result);
+    }
+
+    fn transactions(&self) -> TransactionSums {
+        self.transactions
     }
 
     fn fault(&self) -> Option<(u32, IoFault)> {
@@ -560,6 +609,13 @@ mod tests {
         assert!(service.percentile_ns(99.0).abs_diff(100_000) < 1000);
         assert_eq!(service.max_ns(), 9_000_000);
         assert_eq!(service.sum_ns(), 990 * 100_000 + 10 * 9_000_000);
+    }
+
+    #[test]
+    fn workers_of_hosts_are_in_turns() {
+        assert_eq!(in_turns(&[vec![1, 4], vec![2, 5], vec![3]]), [1, 2, 3, 4, 5]);
+        assert_eq!(in_turns(&[vec![1, 4], vec![], vec![3]]), [1, 0, 3, 4]);
+        assert!(in_turns::<u8>(&[vec![], vec![]]).is_empty());
     }
 
     #[test]

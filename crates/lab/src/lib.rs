@@ -8,11 +8,13 @@ pub mod db;
 pub mod error;
 pub mod history;
 pub mod measure;
+pub mod member;
 pub mod observe;
 pub mod search;
 pub mod session;
 pub mod stats;
 pub mod suite;
+mod transactions;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};

@@ -125,8 +125,9 @@ impl Limit {
     /// Returns the statistic as the user types it for a database, where flushes are commits: `commit:p99.9`.
     #[must_use]
     pub fn database_statistic(&self) -> String {
+        let each = if self.each { "each:" } else { "" };
         match self.side {
-            Side::Sync if !self.each => format!("commit:{}", self.metric),
+            Side::Sync => format!("{each}commit:{}", self.metric),
             _ => self.statistic(),
         }
     }

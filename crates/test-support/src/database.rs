@@ -3,7 +3,7 @@
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
 use iogauge_db::counts::WorkerCounts;
-use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
+use iogauge_db::pool::{DbPool, DbPoolPlan, Mode, WorkerNumbers};
 use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, Progress};
@@ -109,7 +109,14 @@ pub struct AtWork {
 
 /// Returns a plan for workers without think time, whose transactions have ten operations.
 pub fn plan(mode: Mode, workers: u32, seed: u64) -> DbPoolPlan {
-    DbPoolPlan { mode, workers, transaction_length: 10, hang: Duration::ZERO, seed }
+    DbPoolPlan {
+        mode,
+        workers,
+        numbers: WorkerNumbers::ALONE,
+        transaction_length: 10,
+        hang: Duration::ZERO,
+        seed,
+    }
 }
 
 /// Returns the last transaction of each worker from the first one on; 0 for those that never worked.

@@ -12,13 +12,15 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The hosts have the addresses 1 and up in it.
 const SUBNET: &str = "10.77.0";
 const FRONT: u32 = 254;
+/// The address of a server.
+const SERVER: u32 = 253;
 
 /// What `mpirun` starts on a host, the parents of the ranks.
 const DAEMONS: [&str; 2] = ["orted", "hydra_pmi_proxy"];
@@ -200,6 +202,19 @@ impl Network {
         }
         command.args(["-n", &ranks]);
         command
+    }
+
+    /// Gives `front` one more address, on which a server can listen. Returns it, and the file of the network namespace
+    /// that the server has to enter. A host can lose its way to that address without losing `mpirun`.
+    pub fn server_address(&self) -> Result<(String, PathBuf), String> {
+        self.front.ip(&format!("addr add {} dev switch\n", prefix(SERVER)))?;
+        let namespace = PathBuf::from(format!("/proc/{}/ns/net", self.front.first));
+        Ok((format!("{SUBNET}.{SERVER}"), namespace))
+    }
+
+    /// Takes a host's way to the address of a server.
+    pub fn hide_server(&self, host: usize) -> Result<(), String> {
+        self.host(host).ip(&format!("route add unreachable {SUBNET}.{SERVER}/32\n"))
     }
 
     /// Makes a path lead to another file or directory on a host. `onto` has to exist, and keeps its content elsewhere.

@@ -1,9 +1,11 @@
 //! A temporary PostgreSQL server in a directory of its own.
 
 use crate::PATIENCE;
+use crate::network::Network;
 use crate::processes::{children, is_gone};
 use iogauge_db::DbUrl;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -29,18 +31,38 @@ struct Place {
     port: u16,
     /// Directory of the data and the socket.
     dir: PathBuf,
+    /// File of the network namespace that the server is in, if not that of this machine.
+    namespace: Option<PathBuf>,
 }
 
 impl Server {
     /// Creates a server in a temporary directory, or says why that is impossible.
     pub fn make() -> Result<Self, String> {
+        Self::copy(None, &[], "")
+    }
+
+    /// Creates a server that the hosts of a network reach, at the address that is returned, too. They log in by this
+    /// method of `pg_hba.conf`. The socket is that of a server of this machine.
+    pub fn make_on_network(network: &Network, method: &str) -> Result<(Self, String), String> {
+        let (address, namespace) = network.server_address()?;
+        let settings = [format!("listen_addresses={address}")];
+        let rule = format!("host all all samenet {method}\n");
+        Ok((Self::copy(Some(namespace), &settings, &rule)?, address))
+    }
+
+    /// Creates a server of the template, with more rules of `pg_hba.conf`.
+    fn copy(namespace: Option<PathBuf>, settings: &[String], rules: &str) -> Result<Self, String> {
         let template = template()?;
         let keep = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let place = Place::of(keep.path().to_owned(), 5432)?;
+        let place = Place { namespace, ..Place::of(keep.path().to_owned(), 5432)? };
         let mut copy = command(Path::new("cp"), place.user, &place.dir);
         done(copy.arg("-R").arg(template.path().join("data")).arg(place.dir.join("data")))?;
-        let child = start(&place, &[])?;
-        Ok(Self { child, settings: Vec::new(), place, _keep: (Some(keep), Some(template)) })
+        let hba = fs::File::options().append(true).open(place.dir.join("data/pg_hba.conf"));
+        let added = hba.and_then(|mut file| file.write_all(rules.as_bytes()));
+        added.map_err(|error| error.to_string())?;
+        let child = start(&place, settings)?;
+        let settings = settings.to_vec();
+        Ok(Self { child, settings, place, _keep: (Some(keep), Some(template)) })
     }
 
     /// Creates a server in an empty directory with `initdb` and these arguments.
@@ -148,7 +170,7 @@ impl Place {
         let bin = programs()?;
         let user = rustix::process::getuid().is_root().then(server_user).transpose()?;
         chown(&dir, user, user).map_err(|error| error.to_string())?;
-        Ok(Self { bin, user, port, dir })
+        Ok(Self { bin, user, port, dir, namespace: None })
     }
 
     /// Creates the data directory.
@@ -214,10 +236,23 @@ fn command(program: &Path, user: Option<u32>, dir: &Path) -> Command {
 }
 
 fn start(place: &Place, settings: &[String]) -> Result<Child, String> {
-    let Place { bin, user, port, dir } = place;
+    let Place { bin, user, port, dir, namespace } = place;
     let log = fs::File::options().create(true).append(true).open(dir.join("log"));
     let log = log.map_err(|error| error.to_string())?;
-    let mut server = command(&bin.join("postgres"), *user, dir);
+    let program = bin.join("postgres");
+    let mut server = match namespace {
+        None => command(&program, *user, dir),
+        Some(namespace) => {
+            // The program that enters the namespace needs rights that the server must not have.
+            let mut enter = command(Path::new("nsenter"), None, dir);
+            enter.arg(format!("--net={}", namespace.display()));
+            if let Some(user) = user {
+                enter.args(["--setuid", &user.to_string(), "--setgid", &user.to_string()]);
+            }
+            enter.arg(program);
+            enter
+        }
+    };
     server.arg("-D").arg(dir.join("data")).arg("-k").arg(dir);
     server.args(["-c", "listen_addresses="]);
     for setting in settings {

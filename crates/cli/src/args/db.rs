@@ -2,7 +2,7 @@
 
 use super::guide::GuideParser;
 use super::number::{number, precision};
-use super::{OutputArgs, SamplingArgs};
+use super::{HostsArgs, OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use iogauge_lab::db::{DbError, DbUrl};
 use iogauge_lab::history::{HistoryPath, Runs};
@@ -78,6 +78,28 @@ pub enum DbAction {
     Purge(PurgeArgs),
     /// Write the runs of the history into a directory, one CSV file per mode
     Export(ExportArgs),
+}
+
+impl DbAction {
+    /// Returns the words of the command.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Setup(_) => "db setup",
+            Self::CreateGlobals(_) => "db create-globals",
+            Self::AddGlobals(_) => "db add-globals",
+            Self::CountSubscripts(_) => "db count-subscripts",
+            Self::Sizes(_) => "db sizes",
+            Self::Run(_) => "db run",
+            Self::Find(_) => "db find",
+            Self::Beside(_) => "db beside",
+            Self::Verify(_) => "db verify",
+            Self::Stop(_) => "db stop",
+            Self::Reset(_) => "db reset",
+            Self::Purge(_) => "db purge",
+            Self::Export(_) => "db export",
+        }
+    }
 }
 
 /// Which database.
@@ -219,8 +241,8 @@ pub struct DbRunArgs {
     #[arg(long)]
     pub drain: bool,
     /// Latency limit: a bound on a statistic of operations and commits, or of one kind: read:, write: or
-    /// commit:. It judges the result and ends a ladder
-    #[arg(long = "limit", value_name = "[read:|write:|commit:]METRIC<=TIME")]
+    /// commit:; each: bounds each of several hosts by itself. It judges the result and ends a ladder
+    #[arg(long = "limit", value_name = "[each:][read:|write:|commit:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Published latency limits for a use case, in addition to --limit
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
@@ -228,6 +250,9 @@ pub struct DbRunArgs {
     /// The machine beside it.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// The hosts.
+    #[command(flatten)]
+    pub hosts: HostsArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -258,6 +283,9 @@ pub struct DbFindArgs {
     /// The machine beside it.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// The hosts.
+    #[command(flatten)]
+    pub hosts: HostsArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -267,8 +295,9 @@ pub struct DbFindArgs {
 #[derive(Debug, Clone, Args)]
 pub struct DbSearchArgs {
     /// Latency limit: a bound on a statistic of operations and commits, or of one kind: read:, write: or
-    /// commit:. If repeated, all limits must hold [default: mean<=10ms]
-    #[arg(long = "limit", value_name = "[read:|write:|commit:]METRIC<=TIME")]
+    /// commit:; each: bounds each of several hosts by itself. If repeated, all limits must hold [default:
+    /// mean<=10ms]
+    #[arg(long = "limit", value_name = "[each:][read:|write:|commit:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Published latency limits for a use case, in addition to --limit
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]

@@ -119,12 +119,12 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 14] = [
     ),
     (
         CaveatCode::HostLost,
-        include_str!("../../../hosts/tests/mpi.rs"),
+        include_str!("../../../hosts/tests/mpi/main.rs"),
         "frozen_host_ends_the_run_and_keeps_the_result",
     ),
     (
         CaveatCode::HostsDiffer,
-        include_str!("../../../hosts/tests/mpi.rs"),
+        include_str!("../../../hosts/tests/mpi/main.rs"),
         "hosts_with_other_processors_are_named",
     ),
     // Steal time cannot be provoked from inside a machine. The test reads it from a simulated /proc.

@@ -28,6 +28,8 @@ pub struct BackendInfo {
     pub url: &'static str,
     /// A description in one line.
     pub about: &'static str,
+    /// True if a server has its databases, so that several hosts can use one together.
+    pub is_server: bool,
     /// Settings that its URLs may have after the question mark.
     pub settings: &'static [Setting],
     /// Returns why it cannot be used here (not built in, or programs missing); `None` if it can.
@@ -257,6 +259,15 @@ pub trait Database: Debug + Send + Sync {
     /// Returns [`DbError::Busy`] if another run uses it. Also fails if it does not exist or cannot be written.
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError>;
 
+    /// Joins a run that another host has begun and shared. Locks the database until the returned value is dropped, as
+    /// that host does.
+    ///
+    /// # Errors
+    /// As [`Self::begin`]. The default is that only one host can use it.
+    fn join(&self) -> Result<Box<dyn Activity>, DbError> {
+        Err(one_host())
+    }
+
     /// Locks the database against runs, for a check that needs unchanging data. Waits a moment for processes that a
     /// killed run left behind. Needs the same rights as a walk.
     ///
@@ -271,6 +282,10 @@ pub trait Database: Debug + Send + Sync {
     fn purge(&self) -> Result<Purged, DbError>;
 }
 
+fn one_host() -> DbError {
+    DbError::Usage("one host at a time can use this database; hint: use one host".to_owned())
+}
+
 /// The result of a purge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Purged {
@@ -282,6 +297,14 @@ pub struct Purged {
 
 /// A run on a database. Dropping it stops the write daemon and unlocks the database.
 pub trait Activity: Send + Sync {
+    /// Lets other hosts join the run. Other runs still cannot use the database.
+    ///
+    /// # Errors
+    /// Fails if the lock cannot be shared. The default is that only one host can use the database.
+    fn share(&self) -> Result<(), DbError> {
+        Err(one_host())
+    }
+
     /// Returns the writer of one worker, which updates the global with the worker's number. Called in the worker's own
     /// thread, before anything is measured. If the database has a directory of its own, the thread can only write there
     /// from then on.

@@ -1,11 +1,11 @@
 //! Cases with workers on a database: what they report agrees with its content and its counters.
 
 use crate::fixture::Fixture;
-use iogauge_db::DbError;
 use iogauge_db::backend::{Activity, Counts, Cycle, Order, RunPlan, WorkerPlan, Writer};
 use iogauge_db::blocks::{BlockFile, Blocks};
 use iogauge_db::counts::WorkerCounts;
 use iogauge_db::pool::{DbPoolPlan, Mode};
+use iogauge_db::{BACKENDS, DbError};
 use iogauge_test_support::database::{AtWork, Expected, plan, sequences, set_up};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -224,6 +224,36 @@ pub fn a_second_run_is_kept_out(fixture: &Fixture) {
     drop(held);
     drop(fixture.open().begin(&run).unwrap());
     db.purge().unwrap();
+}
+
+pub fn other_hosts_join_a_shared_run_on_a_server(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[100]);
+    let run = RunPlan { workers: 1, reads: true, writes: true };
+    let first = db.begin(&run).unwrap();
+    let is_server =
+        BACKENDS.iter().find(|info| fixture.url.backend == info.name).unwrap().is_server;
+    let joined = fixture.open().join();
+    if !is_server {
+        assert!(matches!(joined.err(), Some(DbError::Usage(_))));
+        assert!(matches!(first.share(), Err(DbError::Usage(_))));
+        return;
+    }
+    assert!(matches!(joined.err(), Some(DbError::Busy(_))), "it is not shared yet");
+    first.share().unwrap();
+    let joined = fixture.open().join().unwrap();
+    let kept_out = || {
+        let begun = fixture.open().begin(&run).err();
+        assert!(matches!(begun, Some(DbError::Busy(_))), "{begun:?}");
+        let held = fixture.open().hold();
+        assert!(matches!(held, Err(DbError::Busy(_))), "{held:?}");
+    };
+    kept_out();
+    // Whoever leaves last opens the door.
+    drop(first);
+    kept_out();
+    drop(joined);
+    drop(fixture.open().begin(&run).unwrap());
 }
 
 pub fn a_drained_database_rests(fixture: &Fixture) {

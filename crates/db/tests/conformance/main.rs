@@ -60,6 +60,7 @@ walk_all!(
     pauses::pauses_are_as_long_as_asked,
     pauses::a_long_pause_ends_with_the_run,
     cases::a_second_run_is_kept_out,
+    cases::other_hosts_join_a_shared_run_on_a_server,
     cases::a_drained_database_rests,
     cases::a_fault_ends_all_workers,
 );

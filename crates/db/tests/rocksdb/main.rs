@@ -8,7 +8,7 @@ mod own;
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{self, Activity, Global, RunPlan};
-use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
+use iogauge_db::pool::{DbPool, DbPoolPlan, Mode, WorkerNumbers};
 use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, DbError, DbUrl, Progress};
@@ -61,6 +61,7 @@ pub(crate) fn pool(db: &dyn Database, workers: u32) -> DbPool {
     let plan = DbPoolPlan {
         mode: Mode::Write,
         workers,
+        numbers: WorkerNumbers::ALONE,
         transaction_length: LENGTH,
         hang: Duration::ZERO,
         seed: SEED,

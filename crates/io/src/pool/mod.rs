@@ -27,6 +27,7 @@ use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
+use crate::worker::transactions::TransactionSums;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Passes, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
 use iogauge_model::result::StepResult;
@@ -269,8 +270,13 @@ pub trait WorkerPool {
         sum
     }
 
-    /// Adds to the result of a step what only this kind of worker can report.
-    fn complete(&self, _result: &mut StepResult) {}
+    /// Adds to the result of a step what only this kind of worker can report. `total` contains the windows of the step.
+    fn complete(&self, _total: &Window, _result: &mut StepResult) {}
+
+    /// Returns what all workers of a database have done since they started, as far as windows contain it.
+    fn transactions(&self) -> TransactionSums {
+        TransactionSums::default()
+    }
 
     /// Returns a failed I/O, if there is one, with its job.
     fn fault(&self) -> Option<(u32, IoFault)> {

@@ -2,6 +2,7 @@
 //! being filled.
 
 use crate::engine::Op;
+use crate::worker::transactions::TransactionSums;
 use iogauge_model::Histogram;
 use iogauge_model::histogram::{BUCKETS, bucket_of};
 use serde::{Deserialize, Serialize};
@@ -373,6 +374,8 @@ pub struct Window {
     pub offered: Vec<Option<Offered>>,
     /// One entry per worker.
     pub workers: Vec<WorkerWindow>,
+    /// One entry per worker of a database, in the same order; empty for other targets.
+    pub transactions: Vec<TransactionSums>,
     /// One entry per host; empty if all workers are on this host.
     pub hosts: Vec<HostWindow>,
     /// End of the window on the worker pool's clock, in nanoseconds.
@@ -386,6 +389,7 @@ impl Default for Window {
             jobs: vec![],
             offered: vec![],
             workers: vec![],
+            transactions: vec![],
             hosts: vec![],
             ended_ns: 0,
         }
@@ -573,6 +577,7 @@ impl Window {
             }
         }
         self.workers.extend(&beside.workers);
+        self.transactions.extend(&beside.transactions);
         self.hosts.extend_from_slice(&beside.hosts);
         self.ended_ns = self.ended_ns.max(beside.ended_ns);
     }
@@ -593,6 +598,11 @@ impl Window {
         self.workers.resize(self.workers.len().max(next.workers.len()), WorkerWindow::default());
         for (mine, theirs) in self.workers.iter_mut().zip(&next.workers) {
             mine.append(theirs);
+        }
+        let workers = self.transactions.len().max(next.transactions.len());
+        self.transactions.resize(workers, TransactionSums::default());
+        for (mine, theirs) in self.transactions.iter_mut().zip(&next.transactions) {
+            mine.add(theirs);
         }
         self.hosts.resize_with(self.hosts.len().max(next.hosts.len()), HostWindow::default);
         for (mine, theirs) in self.hosts.iter_mut().zip(&next.hosts) {

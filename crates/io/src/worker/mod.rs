@@ -14,6 +14,7 @@ mod pauses;
 mod quota;
 mod recording;
 pub(crate) mod schedule;
+pub mod transactions;
 mod verified;
 mod waiting;
 

@@ -1,14 +1,18 @@
 //! Facts about the results of a database test.
 
-use super::target::{DbLoad, DbTarget};
+use super::target::DbTarget;
 use crate::caveats;
 use crate::error::LabError;
+use crate::measure::Measured;
 use crate::search::SearchOutcome;
+use crate::session::{environment_on, hosts, real_clock};
+use crate::transactions::DbLoad;
 use iogauge_db::DbError;
 use iogauge_db::pool::Mode;
 use iogauge_io::machine::Memory;
 use iogauge_io::targets::Roots;
-use iogauge_model::caveat::{DatabaseFact, Fact};
+use iogauge_model::Limit;
+use iogauge_model::caveat::{DatabaseFact, Fact, HostFact};
 use iogauge_model::result::{DatabaseCounts, DatabaseResult, Physical, StepResult, StoppedBy};
 use std::sync::atomic::Ordering;
 
@@ -62,6 +66,27 @@ pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Ve
         facts.push(DatabaseFact::NotDrained.into());
     }
     facts
+}
+
+/// Returns the facts about the hosts of a measured step, if there are several.
+pub(super) fn of_hosts(measured: &Measured, limits: &[Limit]) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = hosts_differ().into_iter().collect();
+    facts.extend(caveats::several(&measured.result.hosts));
+    facts.extend(caveats::straggler_of(measured, limits));
+    facts.extend(losses(&measured.losses));
+    facts
+}
+
+/// Returns a fact if the hosts of this run differ.
+fn hosts_differ() -> Option<Fact> {
+    let others = hosts::led()?.environments();
+    let own = environment_on(real_clock());
+    caveats::differences(&std::iter::once(own).chain(others).collect::<Vec<_>>())
+}
+
+/// Returns the facts that hosts were lost.
+pub(super) fn losses(losses: &[String]) -> Vec<Fact> {
+    losses.iter().map(|why| HostFact::Lost(why.clone()).into()).collect()
 }
 
 /// Returns a fact, with the reason, if there are no device counters.
@@ -127,6 +152,9 @@ pub(super) fn of_search(
         // Processes with a hang time are not always in the database.
         facts.retain(|fact| !matches!(fact, Fact::Figure(figure) if figure.is_queue_depth()));
     }
+    facts.extend(answer.and_then(|point| caveats::several(&point.hosts)));
+    facts.extend(found.straggler.clone().map(|found| HostFact::Straggler(found).into()));
+    facts.extend(hosts_differ());
     facts.extend(caveats::nothing_found(found));
     facts.extend(caveats::shifts(&found.search.shifts));
     facts.extend(found.drift.as_ref().map(caveats::drift));

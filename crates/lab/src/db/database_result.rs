@@ -1,24 +1,26 @@
 //! The figures of a step that only databases have.
 
 use iogauge_db::backend::{Counts, Cycle};
-use iogauge_db::counts::Sums;
 use iogauge_db::pool::Mode;
+use iogauge_io::worker::transactions::TransactionSums;
 use iogauge_model::result::{
     DaemonCycle, DatabaseCounts, DatabaseResult, DatabaseWorker, Physical, StepResult,
 };
 use std::time::Instant;
 
-/// Sums up the counts of the workers. `direct` is true if their reads bypass the page cache.
+/// Makes the figures of what each worker did. `direct` is true if their reads bypass the page cache.
 pub(super) fn of(
     mode: Mode,
-    workers: &[Sums],
+    workers: &[TransactionSums],
     direct: Option<bool>,
     result: &StepResult,
 ) -> DatabaseResult {
-    let sum = |of: fn(&Sums) -> u64| workers.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&TransactionSums) -> u64| workers.iter().map(of).sum::<u64>();
     let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|s| s.read_hits));
     let read_transactions = sum(|s| s.read_transactions);
     let through = direct == Some(false) && reads > 0;
+    // A host may have fewer workers than others.
+    let worked = (1..).zip(workers).filter(|(_, sums)| sums.elapsed_ns > 0);
     DatabaseResult {
         mode: mode.word().to_owned(),
         transactions: read_transactions + sum(|s| s.commits.count),
@@ -29,12 +31,12 @@ pub(super) fn of(
         },
         reads_direct: direct,
         cache_hit_percent: through.then(|| hits as f64 * 100.0 / reads as f64),
-        workers: (1..).zip(workers).map(|(number, sums)| worker(number, sums)).collect(),
+        workers: worked.map(|(number, sums)| worker(number, sums)).collect(),
         ..DatabaseResult::default()
     }
 }
 
-fn worker(number: u32, sums: &Sums) -> DatabaseWorker {
+fn worker(number: u32, sums: &TransactionSums) -> DatabaseWorker {
     DatabaseWorker {
         worker: number,
         seconds: sums.elapsed_ns as f64 / 1e9,
@@ -48,7 +50,7 @@ fn worker(number: u32, sums: &Sums) -> DatabaseWorker {
 }
 
 /// Returns the database's counts over a span next to iogauge's.
-pub(super) fn counted(made: &Sums, before: &Counts, after: &Counts) -> DatabaseCounts {
+pub(super) fn counted(made: &TransactionSums, before: &Counts, after: &Counts) -> DatabaseCounts {
     let grown = |of: fn(&Counts) -> Option<u64>| {
         of(before).zip(of(after)).map(|(before, after)| after.saturating_sub(before))
     };

@@ -1,9 +1,10 @@
 //! A database compared with its device: what the device does for it, and what limits it.
 
 use super::measure::DbMeasured;
-use super::target::{DbLoad, DbTarget};
+use super::target::DbTarget;
 use crate::error::LabError;
 use crate::search::SearchOutcome;
+use crate::transactions::DbLoad;
 use iogauge_db::backend::RunPlan;
 use iogauge_model::result::{Physical, StoppedBy};
 use iogauge_model::units::Bandwidth;
@@ -124,7 +125,8 @@ mod tests {
             ..Physical::default()
         });
         let result = StepResult { seconds, physical, ..FioResult::default().to_step() };
-        DbMeasured { result, interrupted, caveats: Vec::new(), fault: None }
+        let (is_cut_short, caveats, fault) = (false, Vec::new(), None);
+        DbMeasured { result, interrupted, is_cut_short, caveats, fault }
     }
 
     #[test]

@@ -28,6 +28,10 @@ impl<'a> Ladder<'a> {
         let broken = judged(step, |latencies| {
             self.limits.iter().find(|limit| !limit.holds(latencies)).copied()
         });
+        let values = step.database.iter().flat_map(|database| &database.limits);
+        // A limit on each host was judged when the latencies of each were there.
+        let of_host = values.filter(|value| value.limit.each).find(|value| value.is_broken());
+        let broken = broken.or(of_host.map(|value| value.limit));
         let rate = step.ios() as f64 / step.seconds.max(1e-9);
         let before = self.before.replace((processes, rate));
         if let Some(limit) = broken {

@@ -4,23 +4,27 @@
 use super::caveats as facts;
 use super::database_result;
 use super::pool::DatabasePool;
-use super::reserve::DbReserveWatch;
-use super::target::{DbLoad, DbTarget};
+use super::target::DbTarget;
 use crate::caveats;
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::process_pauses;
 use crate::measure::{self, Watch};
+use crate::observe::Interrupt;
 use crate::search::{self, SearchPlan};
 use crate::session::Searched;
-use crate::suite::limit_values;
+use crate::session::hosts::{self, Started, Starting, Work};
+use crate::suite::measured_limit_values;
+use crate::transactions::{DbLoad, DbReport};
+use iogauge_db::acknowledged::Acknowledged;
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
-use iogauge_db::pool::DbPool;
+use iogauge_db::pool::{DbPool, WorkerNumbers};
 use iogauge_io::machine::{Counters, Logical, Sampler};
-use iogauge_io::pool::WorkerPool;
-use iogauge_model::result::{Drain, Physical, StepResult};
+use iogauge_io::pool::{Parts, WorkerPool};
+use iogauge_model::result::{DatabaseResult, Drain, Physical, StepResult};
 use iogauge_model::{Caveat, Limit};
-use std::sync::Arc;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The times of a step.
@@ -41,6 +45,8 @@ pub struct DbMeasured {
     pub result: StepResult,
     /// True if it ended early.
     pub interrupted: bool,
+    /// True if a fault of a worker ended it.
+    pub is_cut_short: bool,
     pub caveats: Vec<Caveat>,
     /// Why the database could not be queried after the measurement; a caveat reports it, too.
     pub fault: Option<LabError>,
@@ -49,7 +55,11 @@ pub struct DbMeasured {
 /// A database taken for a run.
 struct Taken {
     activity: Arc<dyn Activity>,
-    pool: DatabasePool,
+    /// The workers, of all hosts if this process leads several.
+    pool: Box<dyn WorkerPool>,
+    /// What this host's workers report beside it.
+    report: Arc<Mutex<DbReport>>,
+    acknowledged: Option<Arc<Acknowledged>>,
     sampler: Sampler,
     /// Counters of the machine and of the database before workers began.
     machine: Counters,
@@ -59,37 +69,77 @@ struct Taken {
 impl Taken {
     /// Takes the database and starts workers, whose number may later rise to `most`. If the
     /// database is to be drained at the end, drains it now, so that a missing permission is
-    /// reported before anything is measured.
-    fn take(target: &DbTarget, load: &DbLoad, most: u32, drain: bool) -> Result<Self, LabError> {
-        let plan = load.pool_plan(most);
-        let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
+    /// reported before anything is measured. `search` is set when the workers have ended early.
+    fn take(
+        target: &DbTarget,
+        load: &DbLoad,
+        most: u32,
+        drain: bool,
+        search: Option<&Interrupt>,
+    ) -> Result<Self, LabError> {
         target.check_globals(&DbLoad { processes: most, ..*load })?;
+        let work = Work::Database(*load, WorkerNumbers::ALONE);
+        let starting = Starting { work, max_depth: most };
+        let own =
+            hosts::led().map_or(starting.clone(), |led| starting.share(0, led.number() as u32));
+        let Work::Database(part, numbers) = own.work else { return Err(hosts::other_target()) };
+        let plan = part.pool_plan(own.max_depth, numbers);
+        let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
+        let room = target.room(&plan)?;
         let run = RunPlan { workers: most, reads, writes };
-        let mut room = writes.then(|| DbReserveWatch::begin(target.database())).transpose()?;
-        room.as_mut().map_or(Ok(()), DbReserveWatch::check)?;
         let activity: Arc<dyn Activity> = target.database.begin(&run)?.into();
+        if hosts::led().is_some() {
+            activity.share()?;
+        }
         // Queried only now, because transactions of others before the database was taken count,
         // too.
         let sequences = if writes { target.sequences()? } else { Vec::new() };
-        let acknowledged = target.note(&plan, &sequences)?;
+        let acknowledged = target.note(&plan, most, &sequences)?.map(Arc::new);
         let devices = target.devices()?;
         let mut sampler = Sampler::start(&devices, target.cadence)?;
-        let workers =
-            DbPool::new(activity.clone(), plan, &target.globals, &sequences, acknowledged)?;
+        let noted = acknowledged.clone();
+        let workers = DbPool::new(activity.clone(), plan, &target.globals, &sequences, noted)?;
         if drain {
             activity.drain()?;
         }
         let machine = sampler.mark()?;
         let before = activity.counts()?;
         activity.cycles()?;
-        let pool = DatabasePool::start(workers, load.processes, room)?;
-        Ok(Self { activity, pool, sampler, machine, before })
+        let report = Arc::default();
+        let workers = Cell::new(Some((workers, room, Arc::clone(&report))));
+        let pool = start(&starting, &|processes| {
+            let (workers, room, report) = workers.take().ok_or_else(hosts::other_target)?;
+            let mut pool = DatabasePool::start(workers, processes, room, report)?;
+            search.into_iter().for_each(|interrupt| pool.begin_search(interrupt));
+            Ok(Box::new(pool))
+        })?;
+        Ok(Self { activity, pool, report, acknowledged, sampler, machine, before })
+    }
+
+    /// Returns what the workers of all hosts report, and records what those of the others have acknowledged. The
+    /// workers have ended.
+    fn report(&self) -> DbReport {
+        let mut report = self.own_report();
+        let others = hosts::led().map(|hosts| hosts.database_reports());
+        for (host, other) in others.into_iter().flatten() {
+            if let Some(record) = &self.acknowledged {
+                // Without the notes, a check finds less, and the measurement is still valid.
+                let note = |(worker, sequence): &(u32, u64)| record.note(*worker, *sequence);
+                let _ = other.acknowledged.iter().try_for_each(note);
+            }
+            report.add(other.named(&host));
+        }
+        report
+    }
+
+    fn own_report(&self) -> DbReport {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Queries the database for what is known only at the end, as far as it responds.
     fn ask(&mut self, drain: bool) -> Afterwards {
         let mut after = Afterwards::default();
-        if self.pool.database_fault().is_some() {
+        if self.own_report().fault.is_some() {
             // A database that failed cannot be queried, and its worker has reported the fault.
             after.cycles = self.activity.cycles().unwrap_or_default();
         } else {
@@ -98,11 +148,41 @@ impl Taken {
         after
     }
 
+    /// Adds what is known only after the measurement.
+    fn complete(
+        &self,
+        database: &mut DatabaseResult,
+        result: &StepResult,
+        after: &Afterwards,
+        begin: Instant,
+        target: &DbTarget,
+    ) {
+        let made = self.pool.transactions();
+        // What a lost host did is not known.
+        let counts = after.counts.as_ref().filter(|_| self.pool.losses().is_empty());
+        database.counted = counts.map(|after| database_result::counted(&made, &self.before, after));
+        let cycles = after.cycles.iter();
+        database.cycles = cycles.filter_map(|cycle| database_result::cycle(cycle, begin)).collect();
+        database.drain.clone_from(&after.drain);
+        let (physical, updated_bytes) = match &after.physical {
+            Some(whole) => (Some(whole), made.update_bytes),
+            None => {
+                (result.physical.as_ref(), result.write.as_ref().map_or(0, |write| write.bytes))
+            }
+        };
+        database.written_per_updated = physical
+            .and_then(|physical| database_result::written_per_updated(physical, updated_bytes));
+        let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
+        database.blocks_per_device_write = drained.and_then(|drained| {
+            database_result::blocks_per_device_write(drained, target.about.block_bytes)
+        });
+    }
+
     fn ask_into(&mut self, after: &mut Afterwards, drain: bool) -> Result<(), LabError> {
         after.counts = Some(self.activity.counts()?);
         after.cycles = self.activity.cycles()?;
         // Draining may temporarily need room.
-        if drain && self.pool.no_room().is_none() {
+        if drain && self.own_report().no_room.is_none() {
             let before = self.sampler.mark()?;
             let begin = Instant::now();
             self.activity.drain()?;
@@ -114,6 +194,17 @@ impl Taken {
             after.cycles.extend(self.activity.cycles()?);
         }
         Ok(())
+    }
+}
+
+/// Starts the workers of this host, or those of all hosts. `start_own` takes the number of this host's processes.
+fn start(starting: &Starting, start_own: &dyn Fn(u32) -> Started) -> Started {
+    match hosts::led() {
+        None => start_own(starting.queue_depth()),
+        Some(hosts) => {
+            let parts = Parts::equal(hosts.number());
+            hosts.start(starting, &parts, &|own| start_own(own.queue_depth()))
+        }
     }
 }
 
@@ -141,61 +232,49 @@ pub fn run(
     limits: &[Limit],
     watch: &mut Watch<'_>,
 ) -> Result<DbMeasured, LabError> {
-    let mut taken = Taken::take(target, load, load.processes, times.drain)?;
-    let step = load.step(target, times.runtime_ns);
+    let mut taken = Taken::take(target, load, load.processes, times.drain, None)?;
+    taken.pool.hurry_when(watch.interrupt.flag());
+    let step = target.step(load, times.runtime_ns);
     if times.ramp_ns > 0 {
-        measure::ramp(&mut taken.pool, times.ramp_ns, watch)?;
+        measure::ramp(taken.pool.as_mut(), times.ramp_ns, watch)?;
     }
-    taken.pool.mark();
     let begin = Instant::now();
-    let measured = measure::step(&mut taken.pool, &step, Some(&mut taken.sampler), watch)?;
-    let fault = taken.pool.database_fault();
-    let mut result = measured.result;
-    let first = fault.as_ref().map(|(_, error)| error).or(taken.pool.no_room());
+    let sampler = Some(&mut taken.sampler);
+    let mut measured = measure::step(taken.pool.as_mut(), &step, sampler, watch)?;
+    let report = taken.report();
+    let fault = report.fault.clone();
+    let first = fault.as_ref().map(|(_, error)| error).or(report.no_room.as_ref());
     if let Some(error) = first
-        && result.ios() == 0
+        && measured.result.ios() == 0
     {
         return Err(error.clone().into());
     }
     let after = taken.ask(times.drain);
-    if result.ios() == 0
+    if measured.result.ios() == 0
         && let Some(error) = after.fault
     {
         return Err(error);
     }
-    let Taken { pool, before, .. } = &taken;
-    let mut database = result.database.take().unwrap_or_default();
-    database.counted =
-        after.counts.map(|after| database_result::counted(pool.whole(), before, &after));
-    let cycles = after.cycles.iter();
-    database.cycles = cycles.filter_map(|cycle| database_result::cycle(cycle, begin)).collect();
-    database.drain = after.drain;
-    database.limits = limit_values(&result, limits);
-    let (physical, updated_bytes) = match &after.physical {
-        Some(whole) => (Some(whole), pool.updated_bytes()),
-        None => (result.physical.as_ref(), result.write.as_ref().map_or(0, |write| write.bytes)),
-    };
-    database.written_per_updated =
-        physical.and_then(|physical| database_result::written_per_updated(physical, updated_bytes));
-    let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
-    database.blocks_per_device_write = drained.and_then(|drained| {
-        database_result::blocks_per_device_write(drained, target.about.block_bytes)
-    });
-    result.database = Some(database);
-    let mut found = facts::of_step(target, load, &result);
-    found.extend(process_pauses::fact(&measured.pauses, false, result.seconds));
+    let mut database = measured.result.database.take().unwrap_or_default();
+    database.limits = measured_limit_values(&measured, limits);
+    taken.complete(&mut database, &measured.result, &after, begin, target);
+    measured.result.database = Some(database);
+    let mut found = facts::of_step(target, load, &measured.result);
+    found.extend(facts::of_hosts(&measured, limits));
+    found.extend(process_pauses::fact(&measured.pauses, false, measured.result.seconds));
     found.extend(fault.as_ref().map(|(worker, error)| facts::fault(*worker, error)));
     found.extend(after.fault.as_ref().map(facts::unanswered));
+    let is_cut_short = measured.ended_early && fault.is_some();
     // A worker that failed after the time was over is not an error of a measured operation.
-    let late = fault.filter(|_| result.errors() == 0).map(|(_, error)| LabError::from(error));
+    let late = fault.filter(|_| measured.result.errors() == 0).map(|(_, error)| error.into());
     let interrupted = measured.interrupted;
     found.extend(interrupted.then(caveats::interrupted));
     let mut caveats = target.command.caveats(found);
     caveats::without_nothing(&mut caveats, interrupted);
-    let no_room = taken.pool.no_room();
-    caveats.extend(target.command.caveats(no_room.map(facts::no_room)));
-    let no_room = no_room.cloned().map(LabError::from);
-    Ok(DbMeasured { result, interrupted, caveats, fault: no_room.or(late).or(after.fault) })
+    caveats.extend(target.command.caveats(report.no_room.as_ref().map(facts::no_room)));
+    let no_room = report.no_room.map(LabError::from);
+    let fault = no_room.or(late).or(after.fault);
+    Ok(DbMeasured { result: measured.result, interrupted, is_cut_short, caveats, fault })
 }
 
 /// A search whose queue depths are numbers of processes.
@@ -225,14 +304,15 @@ pub fn find(
     };
     let plan = SearchPlan { max_depth: most.max(1), ..plan.clone() };
     let one = DbLoad { processes: 1, ..*load };
-    let mut taken = Taken::take(target, &one, most.max(1), false)?;
+    let search = Some(watch.interrupt);
+    let mut taken = Taken::take(target, &one, most.max(1), false, search)?;
+    taken.pool.hurry_when(watch.interrupt.flag());
     let began = UtcTime::now();
-    taken.pool.begin_search(watch.interrupt);
-    let mut found = search::find(&mut taken.pool, &plan, watch)?;
+    let mut found = search::find(taken.pool.as_mut(), &plan, watch)?;
     let machine_after = taken.sampler.mark()?;
     taken.pool.stop()?;
-    let fault = taken.pool.database_fault();
-    let first = fault.as_ref().map(|(_, error)| error).or(taken.pool.no_room());
+    let report = taken.report();
+    let first = report.fault.as_ref().map(|(_, error)| error).or(report.no_room.as_ref());
     if let (Some(error), true) = (first, found.search.curve.is_empty()) {
         return Err(error.clone().into());
     }
@@ -247,19 +327,21 @@ pub fn find(
     found_facts.extend(facts::devices(target, physical.as_ref()));
     found_facts.extend(process_pauses::fact(&found.pauses, false, found.search.measured_seconds));
     found_facts.extend(caveats::starved(&found));
-    if let Some(after) = &after.counts {
-        found_facts.extend(facts::counts(&database_result::counted(pool.whole(), before, after)));
+    found_facts.extend(facts::losses(&pool.losses()));
+    if let (Some(after), true) = (&after.counts, pool.losses().is_empty()) {
+        let made = pool.transactions();
+        found_facts.extend(facts::counts(&database_result::counted(&made, before, after)));
     }
-    found_facts.extend(facts::of_search(target, load, &found, pool.refused()));
-    found_facts.extend(fault.map(|(worker, error)| facts::fault(worker, &error)));
+    found_facts.extend(facts::of_search(target, load, &found, report.refused.as_ref()));
+    found_facts.extend(report.fault.map(|(worker, error)| facts::fault(worker, &error)));
     found_facts.extend(after.fault.as_ref().map(facts::unanswered));
-    let no_room = taken.pool.no_room();
+    let no_room = report.no_room.as_ref();
     let by_user = found.interrupted && no_room.is_none();
     found_facts.extend(by_user.then(caveats::interrupted));
     found_facts.extend(no_room.map(facts::no_room));
     let mut caveats = target.command.caveats(found_facts);
     caveats::without_nothing(&mut caveats, found.interrupted);
-    let (cycles, no_room) = (after.cycles, no_room.cloned().map(LabError::from));
+    let (cycles, no_room) = (after.cycles, report.no_room.map(LabError::from));
     let fault = no_room.or(after.fault);
     let searched = Searched { outcome: found, physical, began: Some(began.to_string()), caveats };
     Ok(DbSearched { searched, cycles, fault })

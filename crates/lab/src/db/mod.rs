@@ -19,11 +19,13 @@ pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use place::place;
 pub use purge::purge;
 pub use reserve::{DbReserveWatch, check_reserve};
-pub use target::{DbLoad, DbTarget};
+pub use target::DbTarget;
 pub use verify::check;
 
+pub use crate::transactions::{DbLoad, DbReport};
+
 pub use iogauge_db::backend::{BACKENDS, Global, open};
-pub use iogauge_db::pool::Mode;
+pub use iogauge_db::pool::{Mode, WorkerNumbers};
 pub use iogauge_db::url::DEFAULT_NAME;
 pub use iogauge_db::value::DEFAULT_BYTES as DEFAULT_VALUE_BYTES;
 pub use iogauge_db::{Database, DbError, DbUrl, Progress};

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 /// whether it exists or not; for a server, the text as typed.
 #[must_use]
 pub fn place(url: &DbUrl) -> String {
-    let is_server =
-        |url: &DbUrl| BACKENDS.iter().any(|b| b.name == url.backend && b.url.contains("://"));
-    if is_server(url) { url.place.clone() } else { real(Path::new(&url.place)) }
+    if BACKENDS.iter().any(|backend| backend.name == url.backend && backend.is_server) {
+        url.place.clone()
+    } else {
+        real(Path::new(&url.place))
+    }
 }
 
 /// Resolves links in the existing part of a path and appends the rest.

@@ -4,8 +4,9 @@
 use super::database_result;
 use super::reserve::DbReserveWatch;
 use crate::observe::Interrupt;
+use crate::transactions::DbReport;
 use iogauge_db::DbError;
-use iogauge_db::counts::{Sums, WorkerCounts};
+use iogauge_db::counts::WorkerCounts;
 use iogauge_db::pool::{DbPool, Mode};
 use iogauge_io::clock::Clock;
 use iogauge_io::engine::Op;
@@ -13,7 +14,9 @@ use iogauge_io::machine::{Roots, Starvation, StarvationReader, Waiting};
 use iogauge_io::pool::{Arrivals, Heartbeat, LiveFigures, Paused, Room, WorkerHandle, WorkerPool};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{Tally, Window, WorkerWindow};
+use iogauge_io::worker::transactions::TransactionSums;
 use iogauge_model::result::StepResult;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Interval for checking whether workers have ended.
@@ -29,18 +32,12 @@ pub(super) struct DatabasePool {
     /// `None` if the system refuses a thread for it; pauses then go unnoticed.
     heartbeat: Option<Heartbeat>,
     starvation: StarvationReader,
-    /// Counts of each worker since the last mark, as far as windows contain them.
-    measured: Vec<Sums>,
-    /// Counts of all workers since the beginning.
-    whole: Sums,
-    /// Bytes that they updated since then.
-    updated_bytes: u64,
-    /// Why there are fewer workers than requested.
-    refused: Option<DbError>,
+    /// What all workers have done since they started.
+    transactions: TransactionSums,
+    /// What the pool's owner reads beside it.
+    report: Arc<Mutex<DbReport>>,
     /// Checks that the disks keep their reserve, if the workload writes.
     room: Option<DbReserveWatch>,
-    /// Why all workers were ended early.
-    no_room: Option<DbError>,
     /// Ends a search, which does not notice itself that its workers have ended.
     search: Option<Interrupt>,
 }
@@ -54,6 +51,7 @@ impl DatabasePool {
         mut workers: DbPool,
         active: u32,
         room: Option<DbReserveWatch>,
+        report: Arc<Mutex<DbReport>>,
     ) -> Result<Self, DbError> {
         let most = Room::here().workers;
         if u64::from(active) > most {
@@ -63,62 +61,26 @@ impl DatabasePool {
             )));
         }
         workers.connect(active)?;
-        let mut pool = Self {
+        workers.set_active(active);
+        // A pool on this host may have reported before.
+        *lock(&report) = DbReport::default();
+        Ok(Self {
             workers,
             clock: Clock::get(),
             arrivals: Arrivals::default(),
             live: LiveFigures::default(),
             heartbeat: Heartbeat::start().ok(),
             starvation: StarvationReader::new(Roots::real()),
-            measured: Vec::new(),
-            whole: Sums::default(),
-            updated_bytes: 0,
-            refused: None,
+            transactions: TransactionSums::default(),
+            report,
             room,
-            no_room: None,
             search: None,
-        };
-        pool.workers.set_active(active);
-        Ok(pool)
-    }
-
-    /// Counts operations as measured from now on.
-    pub(super) fn mark(&mut self) {
-        self.measured.clear();
-    }
-
-    /// Returns the counts of each worker since the mark.
-    pub(super) fn measured(&self) -> &[Sums] {
-        &self.measured
-    }
-
-    /// Returns the counts of all workers since the beginning.
-    pub(super) fn whole(&self) -> &Sums {
-        &self.whole
-    }
-
-    /// Returns the bytes that all workers updated since the beginning.
-    pub(super) fn updated_bytes(&self) -> u64 {
-        self.updated_bytes
+        })
     }
 
     /// Returns the kind of work of each worker.
-    pub(super) fn mode(&self) -> Mode {
+    fn mode(&self) -> Mode {
         self.workers.plan().mode
-    }
-
-    pub(super) fn reads_directly(&self) -> bool {
-        self.workers.reads_directly()
-    }
-
-    /// Returns the first fault, with the worker's number.
-    pub(super) fn database_fault(&self) -> Option<(u32, DbError)> {
-        self.workers.fault()
-    }
-
-    /// Returns why there are fewer workers than a search requested.
-    pub(super) fn refused(&self) -> Option<&DbError> {
-        self.refused.as_ref()
     }
 
     /// Sets the interrupt that ends the search when the workers have ended.
@@ -126,25 +88,19 @@ impl DatabasePool {
         self.search = Some(interrupt.clone());
     }
 
-    /// Returns why all workers were ended early: a disk has reached its free-space reserve.
-    pub(super) fn no_room(&self) -> Option<&DbError> {
-        self.no_room.as_ref()
-    }
-
     /// Ends all workers if a disk has reached its free-space reserve.
     fn look_at_room(&mut self) {
-        if self.no_room.is_none()
-            && let Some(Err(error)) = self.room.as_mut().map(DbReserveWatch::check)
-        {
+        let is_over = lock(&self.report).no_room.is_some();
+        if !is_over && let Some(Err(error)) = self.room.as_mut().map(DbReserveWatch::check) {
             self.workers.end();
-            self.no_room = Some(error);
+            lock(&self.report).no_room = Some(error);
             if let Some(search) = &self.search {
                 search.set();
             }
         }
     }
 
-    fn window(&mut self, workers: &[WorkerCounts], counts: bool) -> Window {
+    fn window(&mut self, workers: &[WorkerCounts]) -> Window {
         let mut window = Window { ended_ns: self.clock.now_ns(), ..Window::default() };
         let writes = self.mode().writes();
         for workers in workers {
@@ -161,16 +117,13 @@ impl DatabasePool {
                 elapsed_ns: workers.elapsed_ns,
                 queue_depth_integral: u128::from(workers.busy_ns),
             });
+            window.transactions.push(workers.sums());
         }
-        if counts {
-            self.measured.resize(self.measured.len().max(workers.len()), Sums::default());
-            self.measured.iter_mut().zip(workers).for_each(|(sums, workers)| sums.add(workers));
-        }
-        workers.iter().for_each(|workers| self.whole.add(workers));
-        self.updated_bytes += workers.iter().map(|workers| workers.update_bytes).sum::<u64>();
+        window.transactions.iter().for_each(|sums| self.transactions.add(sums));
         self.live.ios += window.ios();
         self.live.bytes += window.bytes();
         self.live.outstanding = self.workers.active();
+        lock(&self.report).fault = self.workers.fault();
         window
     }
 }
@@ -196,7 +149,7 @@ impl WorkerPool for DatabasePool {
 
     fn take_window(&mut self) -> Result<Window, WorkerError> {
         let workers = self.workers.take_window();
-        Ok(self.window(&workers, true))
+        Ok(self.window(&workers))
     }
 
     /// Sets the number of processes. If the database refuses more connections, the existing ones
@@ -205,14 +158,14 @@ impl WorkerPool for DatabasePool {
         let window = self.take_window()?;
         let queue_depth = self.most_depth().map_or(queue_depth, |most| most.min(queue_depth));
         if let Err(error) = self.workers.connect(queue_depth) {
-            self.refused.get_or_insert(error);
+            lock(&self.report).refused.get_or_insert(error);
         }
         self.workers.set_active(queue_depth);
         Ok(window)
     }
 
     fn most_depth(&self) -> Option<u32> {
-        self.refused.as_ref().map(|_| self.workers.connected())
+        lock(&self.report).refused.as_ref().map(|_| self.workers.connected())
     }
 
     /// Only takes a window: transactions have no schedule, so the database determines the rate.
@@ -232,7 +185,8 @@ impl WorkerPool for DatabasePool {
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
         let workers = self.workers.stop();
-        Ok(self.window(&workers, false))
+        lock(&self.report).acknowledged = self.workers.acknowledged();
+        Ok(self.window(&workers))
     }
 
     fn controls(&self) -> &[WorkerHandle] {
@@ -271,10 +225,18 @@ impl WorkerPool for DatabasePool {
         self.live
     }
 
-    fn complete(&self, result: &mut StepResult) {
+    fn complete(&self, total: &Window, result: &mut StepResult) {
         let mode = self.mode();
-        let direct = mode.reads().then(|| self.reads_directly());
+        let direct = mode.reads().then(|| self.workers.reads_directly());
         result.database =
-            Some(Box::new(database_result::of(mode, self.measured(), direct, result)));
+            Some(Box::new(database_result::of(mode, &total.transactions, direct, result)));
     }
+
+    fn transactions(&self) -> TransactionSums {
+        self.transactions
+    }
+}
+
+fn lock(report: &Mutex<DbReport>) -> MutexGuard<'_, DbReport> {
+    report.lock().unwrap_or_else(PoisonError::into_inner)
 }

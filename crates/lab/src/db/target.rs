@@ -1,19 +1,25 @@
-//! An existing database, and the workload for it.
+//! An existing database.
 
 use super::place::place;
+use super::pool::DatabasePool;
+use super::reserve::DbReserveWatch;
 use crate::error::LabError;
+use crate::session::hosts::{self, Opening, Starting, Wanted, Work};
 use crate::session::profile::CADENCE;
+use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
 use iogauge_db::backend::{self, About, Global, Size};
-use iogauge_db::pool::{DbPoolPlan, Mode};
+use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
 use iogauge_db::{Database, DbError, DbUrl};
 use iogauge_io::machine::DeviceTree;
+use iogauge_io::pool::WorkerPool;
 use iogauge_model::Step;
 use iogauge_model::caveat::Command;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern};
-use iogauge_model::result::{DatabaseLoad, DatabaseTarget, TargetFacts};
+use iogauge_model::result::{DatabaseTarget, TargetFacts};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A database that setup made.
@@ -34,16 +40,80 @@ pub struct DbTarget {
 }
 
 impl DbTarget {
-    /// Opens a database. Changes nothing.
+    /// Opens a database, on all hosts if this process leads several. Changes nothing.
     ///
     /// # Errors
-    /// It does not exist or cannot be opened.
+    /// It does not exist or cannot be opened, or a host reaches another one.
     pub fn open(url: DbUrl) -> Result<Self, LabError> {
+        let Some(hosts) = hosts::led() else { return Self::open_here(url) };
+        let backend = backend::backend(&url.backend)?;
+        if !backend.is_server {
+            let reason = format!(
+                "{url}: {} is on one host; hint: use one host, or a server that all hosts reach, as in {}",
+                backend.name,
+                servers()
+            );
+            return Err(LabError::Mismatch(reason));
+        }
+        let target = Self::open_here(url)?;
+        let identity = target.database.identity()?;
+        let wanted = Wanted::Database { url: Box::new(target.url.clone()), identity };
+        hosts.open(&Opening { text: target.text(), wanted })?;
+        Ok(target)
+    }
+
+    /// Opens the database that another host has opened.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_same(url: &DbUrl, identity: &str) -> Result<Self, LabError> {
+        let target = Self::open_here(url.clone())?;
+        if target.database.identity()? == identity {
+            return Ok(target);
+        }
+        Err(LabError::Mismatch(format!(
+            "{url}: this is another database than on the first host; hint: name the server so that every host \
+             reaches the same one"
+        )))
+    }
+
+    fn open_here(url: DbUrl) -> Result<Self, LabError> {
         let database = backend::open(&url)?;
         let (about, globals) = (database.about()?, database.globals()?);
         let size = database.size()?;
         let (cadence, command, lost) = (CADENCE, Command::DbRun, AtomicU64::new(0));
         Ok(Self { url, about, globals, size, cadence, command, lost, database })
+    }
+
+    /// Joins the run of the host that leads, and starts this host's workers.
+    ///
+    /// # Errors
+    /// The run cannot be joined, or a worker cannot be connected.
+    pub(crate) fn start_joining(
+        &self,
+        starting: &Starting,
+        report: Arc<Mutex<DbReport>>,
+    ) -> Result<Box<dyn WorkerPool>, LabError> {
+        let Work::Database(load, numbers) = starting.work else {
+            return Err(hosts::other_target());
+        };
+        let plan = load.pool_plan(starting.max_depth, numbers);
+        let room = self.room(&plan)?;
+        let activity = self.database.join()?.into();
+        let sequences = if plan.mode.writes() { self.sequences()? } else { Vec::new() };
+        let workers = DbPool::new(activity, plan, &self.globals, &sequences, None)?;
+        Ok(Box::new(DatabasePool::start(workers, load.processes, room, report)?))
+    }
+
+    /// Returns a watch on the free space of the disks, if the workload writes.
+    ///
+    /// # Errors
+    /// A disk has reached its reserve.
+    pub(super) fn room(&self, plan: &DbPoolPlan) -> Result<Option<DbReserveWatch>, DbError> {
+        let writes = plan.mode.writes();
+        let mut room = writes.then(|| DbReserveWatch::begin(self.database())).transpose()?;
+        room.as_mut().map_or(Ok(()), DbReserveWatch::check)?;
+        Ok(room)
     }
 
     /// Returns the database itself.
@@ -103,6 +173,25 @@ impl DbTarget {
         }))
     }
 
+    /// Returns the step of device I/O that is equivalent to a workload: block reads and value updates.
+    pub(super) fn step(&self, load: &DbLoad, runtime_ns: u64) -> Step {
+        let value_bytes = self.globals.first().map_or(0, |global| global.value_bytes as u64);
+        let (rw, bytes) = match load.mode {
+            Mode::Read => (Pattern::RandRead, self.about.block_bytes),
+            Mode::Write => (Pattern::RandWrite, value_bytes),
+            Mode::Io { .. } => (Pattern::RandRw, self.about.block_bytes),
+        };
+        let equivalent = Load {
+            rw,
+            block: BlockSizes::fixed(bytes.max(1)),
+            numjobs: load.processes,
+            iodepth: 1,
+            engine: EngineKind::Psync,
+            ..Load::default()
+        };
+        Step { label: load.label(), ..Step::single(equivalent, 0, runtime_ns) }
+    }
+
     /// Returns the devices under it; none if it is on another machine.
     ///
     /// # Errors
@@ -134,12 +223,14 @@ impl DbTarget {
 
     /// Returns the record of acknowledged transactions; `None` if the run writes nothing or there
     /// is no place for it.
+    /// It has room for this many workers, over all hosts.
     pub(super) fn note(
         &self,
         plan: &DbPoolPlan,
+        workers: u32,
         sequences: &[u64],
     ) -> Result<Option<Acknowledged>, LabError> {
-        if !plan.mode.writes() || plan.workers > MOST_WORKERS {
+        if !plan.mode.writes() || workers > MOST_WORKERS {
             return Ok(None);
         }
         let Some(path) = acknowledged_path(self.database())? else { return Ok(None) };
@@ -154,10 +245,10 @@ impl DbTarget {
             database: identity,
             seed: plan.seed,
             transaction_length: plan.transaction_length,
-            workers: plan.workers,
+            workers,
             may_lose: self.about.may_lose.clone(),
         };
-        let sequences = &sequences[..(plan.workers as usize).min(sequences.len())];
+        let sequences = &sequences[..(workers as usize).min(sequences.len())];
         Ok(Some(Acknowledged::new(&path, run, sequences)))
     }
 }
@@ -175,90 +266,8 @@ pub(super) fn acknowledged_path(database: &dyn Database) -> Result<Option<PathBu
     Ok(Some(data.join("acknowledged").join(database.identity()?)))
 }
 
-/// The workload for a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DbLoad {
-    /// What each process does.
-    pub mode: Mode,
-    /// Number of concurrent processes; worker `n` writes global `n`.
-    pub processes: u32,
-    /// Reads or updates in a transaction, at least 1.
-    pub transaction_length: u32,
-    /// Hang time after each transaction, in nanoseconds.
-    pub hang_ns: u64,
-    /// Seed of all random choices.
-    pub seed: u64,
-}
-
-impl DbLoad {
-    /// Returns a short description: `write, 50 per transaction, 2 ms hang, 4 processes`.
-    #[must_use]
-    pub fn label(&self) -> String {
-        let processes = if self.processes == 1 { "process" } else { "processes" };
-        format!("{}, {} {processes}", self.label_without_processes(), self.processes)
-    }
-
-    /// Returns the description without the number of processes, for a search over it.
-    #[must_use]
-    pub fn label_without_processes(&self) -> String {
-        let mut label = match self.mode {
-            Mode::Io { read_percent } => format!("io {read_percent}/{}", 100 - read_percent),
-            _ => self.mode.word().to_owned(),
-        };
-        if self.mode.writes() {
-            label.push_str(&format!(", {} per transaction", self.transaction_length));
-        }
-        if self.hang_ns > 0 {
-            let hang = iogauge_model::limit::Bound(self.hang_ns);
-            label.push_str(&format!(", {hang} hang"));
-        }
-        label
-    }
-
-    /// Returns the workload for a document.
-    #[must_use]
-    pub fn describe(&self) -> DatabaseLoad {
-        DatabaseLoad {
-            label: self.label(),
-            mode: self.mode.word().to_owned(),
-            processes: self.processes,
-            transaction_length: self.transaction_length,
-            hang_ns: self.hang_ns,
-            seed: self.seed,
-            read_percent: match self.mode {
-                Mode::Io { read_percent } => Some(read_percent),
-                _ => None,
-            },
-            ladder: None,
-        }
-    }
-
-    pub(super) fn pool_plan(&self, most_processes: u32) -> DbPoolPlan {
-        DbPoolPlan {
-            mode: self.mode,
-            workers: most_processes,
-            transaction_length: self.transaction_length,
-            hang: Duration::from_nanos(self.hang_ns),
-            seed: self.seed,
-        }
-    }
-
-    /// Returns the equivalent step of device I/O: block reads and value updates.
-    pub(super) fn step(&self, target: &DbTarget, runtime_ns: u64) -> Step {
-        let value_bytes = target.globals.first().map_or(0, |global| global.value_bytes as u64);
-        let (rw, bytes) = match self.mode {
-            Mode::Read => (Pattern::RandRead, target.about.block_bytes),
-            Mode::Write => (Pattern::RandWrite, value_bytes),
-            Mode::Io { .. } => (Pattern::RandRw, target.about.block_bytes),
-        };
-        let load = Load {
-            rw,
-            block: BlockSizes::fixed(bytes.max(1)),
-            numjobs: self.processes,
-            iodepth: 1,
-            engine: EngineKind::Psync,
-            ..Load::default()
-        };
-        Step { label: self.label(), ..Step::single(load, 0, runtime_ns) }
-    }
+/// Returns examples of the URLs of servers.
+fn servers() -> String {
+    let servers = backend::BACKENDS.iter().filter(|backend| backend.is_server);
+    servers.map(|backend| backend.url).collect::<Vec<_>>().join(", ")
 }

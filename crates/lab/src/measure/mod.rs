@@ -42,6 +42,8 @@ pub struct Measured {
     pub result: StepResult,
     /// True if it ended early.
     pub interrupted: bool,
+    /// True if its workers had ended before their time was over, although nothing in their jobs ends them.
+    pub ended_early: bool,
     /// The first I/O that failed.
     pub fault: Option<IoFault>,
     /// Workers that could not be ended.
@@ -119,6 +121,7 @@ pub fn step(
     let place = Setting { queue_depth: step.queue_depth(), rate_iops: rate_of(step) };
     let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
     let is_over = pool.finished() && ends_by_itself;
+    let ended_early = pool.finished() && !ends_by_itself;
     if !is_over {
         watch.observer.window_ends(&account.total, place);
     }
@@ -150,6 +153,7 @@ pub fn step(
     Ok(Measured {
         result,
         interrupted: !whole,
+        ended_early,
         fault: pool.fault().map(|(_, fault)| fault),
         left_behind: pool.left_behind().to_vec(),
         fallbacks,
@@ -223,7 +227,7 @@ impl<'a> Account<'a> {
         result.hosts = hosts::results(total, pool.host_names(), &latencies);
         let jobs = jobs.iter().map(|series| series.points().to_vec()).enumerate();
         result.jobs = jobs.map(|(job, series)| job_result(step, job, total, series)).collect();
-        pool.complete(&mut result);
+        pool.complete(total, &mut result);
         result
     }
 }

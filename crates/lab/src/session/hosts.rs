@@ -7,6 +7,9 @@ use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
 use crate::session::sharing::{Identities, Sharing};
+use crate::transactions::{DbLoad, DbReport};
+use iogauge_db::DbUrl;
+use iogauge_db::pool::WorkerNumbers;
 use iogauge_io::pool::{Parts, WorkerPool};
 use iogauge_io::targets::{HostNumber, Intent};
 use iogauge_model::Caveat;
@@ -34,6 +37,8 @@ pub enum Wanted {
     All(Intent),
     /// These files and devices.
     Each(Vec<(PathBuf, Intent)>),
+    /// The database of a URL. It has this identity on the leading host.
+    Database { url: Box<DbUrl>, identity: String },
 }
 
 impl Opening {
@@ -47,6 +52,8 @@ impl Opening {
             Wanted::Each(wanted) => {
                 wanted.iter_mut().for_each(|(_, intent)| intent.host = host);
             }
+            // All hosts use one.
+            Wanted::Database { .. } => {}
         }
         opening
     }
@@ -84,29 +91,37 @@ pub struct Examined {
 /// The workers that a host starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Starting {
-    pub jobs: Vec<(Load, Region)>,
+    pub work: Work,
     /// Queue depth up to which it may rise later.
     pub max_depth: u32,
+}
+
+/// What workers do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Work {
+    /// I/O on files and devices.
+    Jobs(Jobs),
+    /// Transactions on a database, by workers with these numbers.
+    Database(DbLoad, WorkerNumbers),
+}
+
+/// I/O on files and devices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Jobs {
+    pub jobs: Vec<(Load, Region)>,
     /// How hosts share each part.
     pub sharing: Vec<Sharing>,
     /// For each job, the number of streams of the hosts before this one.
     pub first_streams: Vec<u32>,
 }
 
-impl Starting {
-    /// Returns what one host starts by itself.
-    #[must_use]
-    pub fn new(jobs: Vec<(Load, Region)>, max_depth: u32, sharing: Vec<Sharing>) -> Self {
-        Self { first_streams: vec![0; jobs.len()], jobs, max_depth, sharing }
+impl Jobs {
+    fn new(jobs: Vec<(Load, Region)>, sharing: Vec<Sharing>) -> Self {
+        Self { first_streams: vec![0; jobs.len()], jobs, sharing }
     }
 
-    /// Returns what each host starts: its part of the queue depth and of the arrival rate of each job, at least one
-    /// I/O, and other random numbers. A host without a part starts no jobs.
-    #[must_use]
-    pub fn shared_out(&self, parts: &Parts) -> Vec<Self> {
-        // A host may get one more of a smaller total than of a larger one.
-        let share = |most: u32| Self::new(Vec::new(), most + 1, self.sharing.clone());
-        let mut all: Vec<Self> = parts.of(self.max_depth).into_iter().map(share).collect();
+    fn shared_out(&self, parts: &Parts) -> Vec<Self> {
+        let mut all = vec![Self::new(Vec::new(), self.sharing.clone()); parts.of(0).len()];
         for (load, region) in &self.jobs {
             let (numjobs, queue_depths) = (parts.of(load.numjobs), parts.of(load.queue_depth()));
             let mut first_stream = 0;
@@ -127,11 +142,62 @@ impl Starting {
         }
         all
     }
+}
 
-    /// Returns the queue depth over all jobs.
+impl Starting {
+    /// Returns the jobs that one host starts by itself.
+    #[must_use]
+    pub fn new(jobs: Vec<(Load, Region)>, max_depth: u32, sharing: Vec<Sharing>) -> Self {
+        Self { work: Work::Jobs(Jobs::new(jobs, sharing)), max_depth }
+    }
+
+    /// Returns what each host starts.
+    ///
+    /// Of jobs, it is its part of the queue depth and of the arrival rate of each, at least one I/O, with other random
+    /// numbers. A host without a part starts none. Of a database, it is its part of the workers, which may be none. The
+    /// hosts number their workers in turns, so that with equal parts those that are active have the numbers from 1 on.
+    #[must_use]
+    pub fn shared_out(&self, parts: &Parts) -> Vec<Self> {
+        let most = parts.of(self.max_depth);
+        match &self.work {
+            Work::Jobs(jobs) => {
+                let each = jobs.shared_out(parts).into_iter().zip(most);
+                // A host may get one more of a smaller total than of a larger one.
+                each.map(|(jobs, most)| Self { work: Work::Jobs(jobs), max_depth: most + 1 })
+                    .collect()
+            }
+            Work::Database(load, _) => {
+                let step = parts.active().count() as u32;
+                let each = parts.of(load.processes).into_iter().zip(most).zip(1..);
+                each.map(|((processes, max_depth), first)| {
+                    let load = DbLoad { processes, ..*load };
+                    let work = Work::Database(load, WorkerNumbers { first, step });
+                    Self { work, max_depth }
+                })
+                .collect()
+            }
+        }
+    }
+
+    /// Returns the queue depth over all jobs: for a database, the number of its active workers.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
-        self.jobs.iter().map(|(load, _)| load.queue_depth()).sum()
+        match &self.work {
+            Work::Jobs(jobs) => jobs.jobs.iter().map(|(load, _)| load.queue_depth()).sum(),
+            Work::Database(load, _) => load.processes,
+        }
+    }
+
+    /// Returns true for I/O of one job.
+    #[must_use]
+    pub fn has_one_job(&self) -> bool {
+        matches!(&self.work, Work::Jobs(jobs) if jobs.jobs.len() == 1)
+    }
+
+    /// Returns true for transactions on a database.
+    #[must_use]
+    pub fn is_database(&self) -> bool {
+        matches!(self.work, Work::Database(..))
     }
 }
 
@@ -188,6 +254,10 @@ pub trait Hosts: Debug + Send + Sync {
         start_own: &dyn Fn(&Starting) -> Started,
     ) -> Started;
 
+    /// Returns what the database workers of the other hosts have reported in addition to their windows, with the hosts'
+    /// names.
+    fn database_reports(&self) -> Vec<(String, DbReport)>;
+
     /// Returns which host was lost during the run, and why.
     fn lost(&self) -> Option<String>;
 
@@ -205,12 +275,23 @@ pub trait Hosts: Debug + Send + Sync {
     fn end(&self);
 }
 
+/// Returns the error of an order for another kind of target than the one that is open.
+pub(crate) fn other_target() -> LabError {
+    LabError::Mismatch("the open target is of another kind".to_owned())
+}
+
 static JOINED: OnceLock<Box<dyn Hosts>> = OnceLock::new();
 
 /// Lets this process lead other hosts from now on. A process does so once.
 pub fn lead(hosts: Box<dyn Hosts>) {
     // Only the first call counts.
     let _ = JOINED.set(hosts);
+}
+
+/// Returns the number of hosts that measure, with this one.
+#[must_use]
+pub fn number() -> usize {
+    led().map_or(1, |hosts| hosts.number())
 }
 
 /// Returns the hosts that this process leads; `None` if it measures alone.
@@ -222,6 +303,7 @@ pub fn led() -> Option<&'static dyn Hosts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iogauge_db::pool::Mode;
     use proptest::prelude::*;
 
     proptest! {
@@ -237,9 +319,30 @@ mod tests {
             let wanted = parts.of(iodepth * numjobs);
             for (own, wanted) in starting.shared_out(&parts).iter().zip(wanted) {
                 prop_assert!(own.queue_depth() >= wanted.max(1));
-                prop_assert!(own.queue_depth() < wanted.max(1) + own.jobs[0].0.numjobs);
+                prop_assert!(own.queue_depth() < wanted.max(1) + jobs(own)[0].0.numjobs);
                 prop_assert!(own.max_depth >= wanted);
             }
+        }
+
+        #[test]
+        fn active_workers_of_a_database_have_the_first_numbers(
+            processes in 0u32..300, more in 0u32..300, hosts in 1u32..20,
+        ) {
+            let load = DbLoad { mode: Mode::Write, processes, transaction_length: 1, hang_ns: 0, seed: 7 };
+            let work = Work::Database(load, WorkerNumbers::ALONE);
+            let starting = Starting { work, max_depth: processes + more };
+            let parts = starting.shared_out(&Parts::equal(hosts as usize));
+            let numbers = |workers: fn(&Starting) -> u32| {
+                let of = |part: &Starting| match part.work {
+                    Work::Database(_, numbers) => (0..workers(part)).map(move |n| numbers.of(n)),
+                    Work::Jobs(_) => unreachable!("another kind of work"),
+                };
+                let mut all: Vec<u32> = parts.iter().flat_map(of).collect();
+                all.sort_unstable();
+                all
+            };
+            prop_assert_eq!(numbers(Starting::queue_depth), (1..=processes).collect::<Vec<_>>());
+            prop_assert_eq!(numbers(|part| part.max_depth), (1..=processes + more).collect::<Vec<_>>());
         }
     }
 
@@ -250,21 +353,28 @@ mod tests {
         Starting::new(vec![(load, Region::All)], 64, Vec::new())
     }
 
+    fn jobs(starting: &Starting) -> &[(Load, Region)] {
+        match &starting.work {
+            Work::Jobs(jobs) => &jobs.jobs,
+            Work::Database(..) => panic!("a database"),
+        }
+    }
+
     #[test]
     fn hosts_have_equal_rates_and_other_seeds() {
         let all = arriving().shared_out(&Parts::equal(3));
         for own in &all {
-            assert_eq!(own.jobs[0].0.arrivals.unwrap().rate_iops, 300.0);
+            assert_eq!(jobs(own)[0].0.arrivals.unwrap().rate_iops, 300.0);
         }
-        assert_eq!(all[0].jobs[0].0.seed, 7);
-        assert_ne!(all[1].jobs[0].0.seed, all[2].jobs[0].0.seed);
+        assert_eq!(jobs(&all[0])[0].0.seed, 7);
+        assert_ne!(jobs(&all[1])[0].0.seed, jobs(&all[2])[0].0.seed);
     }
 
     #[test]
     fn host_without_a_part_starts_nothing() {
         let all = arriving().shared_out(&Parts::weighted(vec![2, 1, 5]).first(2));
-        let rate = |own: &Starting| own.jobs[0].0.arrivals.unwrap().rate_iops;
+        let rate = |own: &Starting| jobs(own)[0].0.arrivals.unwrap().rate_iops;
         assert_eq!((rate(&all[0]), rate(&all[1])), (600.0, 300.0));
-        assert!(all[2].jobs.is_empty());
+        assert!(jobs(&all[2]).is_empty());
     }
 }

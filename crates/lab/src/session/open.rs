@@ -63,6 +63,7 @@ impl Rig {
         match &opening.wanted {
             Wanted::All(intent) => Self::open_all(&opening.text, intent.clone()),
             Wanted::Each(wanted) => Self::open_these(&opening.text, wanted),
+            Wanted::Database { .. } => Err(hosts::other_target()),
         }
     }
 

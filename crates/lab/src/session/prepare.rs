@@ -1,7 +1,7 @@
 //! Prepares a target: writes every block once, at device speed, and compares the speed of first
 //! writes with that of rewrites.
 
-pub(super) mod shared;
+pub(crate) mod shared;
 
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};

@@ -4,7 +4,7 @@ use crate::caveats::surroundings;
 use crate::error::LabError;
 use crate::session::fio_pool;
 use crate::session::host_number::HostsUsed;
-use crate::session::hosts::{self, Opening, Starting};
+use crate::session::hosts::{self, Jobs, Opening, Starting, Work};
 use crate::session::profile::CADENCE;
 use crate::session::region::Region;
 use crate::session::sharing::{self, Identities, Sharing};
@@ -330,31 +330,38 @@ impl Rig {
     ) -> Result<Box<dyn WorkerPool>, LabError> {
         let starting = Starting::new(jobs.to_vec(), max_depth, self.sharing.clone());
         match hosts::led() {
-            None => self.pool_here(&starting),
+            None => self.start_here(&starting),
             Some(hosts) => {
-                hosts.start(&starting, &self.parts_of_hosts(), &|own| self.pool_here(own))
+                hosts.start(&starting, &self.parts_of_hosts(), &|own| self.start_here(own))
             }
         }
     }
 
-    /// Starts workers on this host.
+    /// Starts this host's part of the workers.
     ///
     /// # Errors
     /// As [`Self::pool`].
-    pub fn pool_here(&self, starting: &Starting) -> Result<Box<dyn WorkerPool>, LabError> {
-        let Starting { jobs, max_depth, sharing, first_streams } = starting;
+    pub(crate) fn start_here(&self, starting: &Starting) -> Result<Box<dyn WorkerPool>, LabError> {
+        match &starting.work {
+            Work::Jobs(jobs) => self.pool_here(jobs, starting.max_depth),
+            Work::Database(..) => Err(hosts::other_target()),
+        }
+    }
+
+    fn pool_here(&self, jobs: &Jobs, max_depth: u32) -> Result<Box<dyn WorkerPool>, LabError> {
+        let Jobs { jobs, sharing, first_streams } = jobs;
         match &self.medium {
             Medium::Simulated(slot) => {
                 let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load)).collect();
                 let parts = self.parts_of_hosts();
-                Ok(Box::new(VirtualPool::start_with_parts(jobs, slot, parts, *max_depth)?))
+                Ok(Box::new(VirtualPool::start_with_parts(jobs, slot, parts, max_depth)?))
             }
             Medium::Real(target) => {
                 let jobs = jobs.iter().zip(first_streams).map(|((load, region), first_stream)| {
                     job_of_host(target, load, region, sharing, *first_stream)
                 });
                 let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
-                Ok(Box::new(ThreadPool::start(jobs, *max_depth)?))
+                Ok(Box::new(ThreadPool::start(jobs, max_depth)?))
             }
         }
     }

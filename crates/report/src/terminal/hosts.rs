@@ -4,6 +4,7 @@ use super::grid::{Grid, Kind};
 use super::names::count;
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
+use iogauge_model::Vocabulary;
 use iogauge_model::result::{HostPart, HostResult, fairness};
 use iogauge_model::units::Latency;
 
@@ -51,11 +52,15 @@ pub(super) fn write(sheet: &mut Sheet, hosts: &[HostResult], terms: Terms) {
     }
     let busy: Vec<&HostResult> = hosts.iter().filter(|host| !host.is_idle()).collect();
     let (shown, between) = most_telling(hosts, &busy);
+    let concurrency = match terms.words {
+        Vocabulary::Device => "QD",
+        Vocabulary::Database => "processes",
+    };
     let mut grid = Grid::new(&[
         ("host", Kind::Text),
         (terms.rate, Kind::Number),
         ("share", Kind::Number),
-        ("QD", Kind::Number),
+        (concurrency, Kind::Number),
         ("mean", Kind::Number),
         ("p99", Kind::Number),
         ("max", Kind::Number),

@@ -59,6 +59,7 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         let [read, update, commit] = database::OPERATIONS;
         let own = [(read, &step.read), (update, &step.write), (commit, &step.sync)];
         write_directions(sheet, "a second", &own);
+        hosts::write(sheet, &step.hosts, Terms::DATABASE);
         database::write(sheet, done);
         write_cpu(sheet, &step.cpu);
         if let Some(physical) = &step.physical {

@@ -6,6 +6,7 @@ use crate::exit::Usage;
 use iogauge_lab::LabError;
 use iogauge_lab::db::{DbLoad, Mode};
 use iogauge_lab::search::SearchPlan;
+use iogauge_lab::session::hosts;
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
 use iogauge_model::limit::{Side, tightest};
@@ -58,8 +59,8 @@ pub fn limits(
     load: &DbLoad,
 ) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = guide.map_or(&[], |guide| guide.limits);
-    // One host works with a database.
-    typed.iter().try_for_each(|limit| limit.check_hosts(1)).map_err(LabError::from)?;
+    let hosts = hosts::number();
+    typed.iter().try_for_each(|limit| limit.check_hosts(hosts)).map_err(LabError::from)?;
     let typed = typed.iter().map(|limit| (*limit, true));
     let guided = guided.iter().map(|limit| (*limit, false));
     let mut limits = Vec::new();

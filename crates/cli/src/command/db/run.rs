@@ -9,6 +9,7 @@ use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::db::{self, DbError, DbLoad, DbTarget, Ladder, Times};
 use iogauge_lab::measure::Watch;
+use iogauge_lab::session::hosts;
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::result::{
     DatabaseLoad, LimitValue, ProcessLadder, RUN_FORMAT, RunDocument, StepResult, Workload,
@@ -61,7 +62,8 @@ fn measure(
     let times = Times { ramp_ns: args.ramp_time, runtime_ns: args.runtime, drain: args.drain };
     record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
-    let (mut steps, mut found, mut interrupted) = (Vec::new(), Vec::new(), false);
+    let (mut steps, mut found) = (Vec::new(), Vec::new());
+    let (mut interrupted, mut is_cut_short) = (false, false);
     let mut climb = Ladder::new(limits);
     let (mut end, mut fault) = (None, None);
     for processes in rungs {
@@ -79,11 +81,12 @@ fn measure(
         watch.observer.step(&measured.result);
         found.append(&mut measured.caveats);
         end = climb.step(*processes, &measured.result);
-        interrupted = measured.interrupted;
+        (interrupted, is_cut_short) = (measured.interrupted, measured.is_cut_short);
         let failed = measured.result.errors() > 0 || measured.fault.is_some();
         steps.push(measured.result);
         fault = measured.fault;
-        if interrupted || failed || end.is_some() {
+        let is_host_lost = hosts::led().is_some_and(|hosts| hosts.lost().is_some());
+        if interrupted || failed || is_host_lost || end.is_some() {
             break;
         }
     }
@@ -92,7 +95,7 @@ fn measure(
     };
     let exit = match () {
         () if interrupted => Exit::Interrupted,
-        () if steps.iter().any(|step| step.errors() > 0) => Exit::IoErrors,
+        () if is_cut_short || steps.iter().any(|step| step.errors() > 0) => Exit::IoErrors,
         () if fault.is_some() => fault.as_ref().map_or(Exit::Done, of_fault),
         () if steps.iter().any(StepResult::is_empty) => Exit::IoErrors,
         () if steps.first().is_some_and(breaks) => Exit::Unattainable,

@@ -50,6 +50,7 @@ pub const INFO: BackendInfo = BackendInfo {
     name: NAME,
     url: "gtm:DIR",
     about: "GT.M: globals of an M database, updated by M processes, with a before-image journal",
+    is_server: false,
     settings: settings::SETTINGS,
     absent: install::absent,
     open,

@@ -12,6 +12,7 @@ use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
 use crate::blocks::Blocks;
 use crate::error::DbError;
 use crate::statement_writer::StatementWriter;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ const MOST_CHECKPOINTS: u32 = 10;
 const REPORT: Duration = Duration::from_millis(50);
 /// Maximum wait for counts.
 const COUNTS: Patience = Patience::For(Duration::from_secs(3));
+/// Takes a lock that other hosts of the run can take, too, and no other run.
+const SHARED_LOCK: &str = "pg_try_advisory_lock_shared";
 /// Age of the counts shown by servers before version 15.
 const OLD_COUNTS: Duration = Duration::from_millis(600);
 
@@ -32,8 +35,11 @@ pub(super) struct PostgresRun {
     schema: Schema,
     reads: Reads,
     statistics: Statistics,
-    watch: CheckpointWatch,
+    /// `None` on a host that has joined the run.
+    watch: Option<CheckpointWatch>,
     version: u32,
+    /// True once other hosts may join, and on those that did.
+    is_shared: AtomicBool,
 }
 
 impl PostgresRun {
@@ -53,21 +59,44 @@ impl PostgresRun {
                  default_transaction_read_only off"
             )));
         }
-        let version = version(&mut connection)?;
         let mut watching = server.connect()?;
         // Counts are available at once, and a server that hangs must not delay the end of a run.
         watching.set_patience(COUNTS);
+        let mut run = Self::on(server, schema, reads, connection)?;
+        let statistics = Statistics::new(run.version, schema);
+        run.watch = Some(CheckpointWatch::begin(watching, statistics)?);
+        Ok(run)
+    }
+
+    /// Joins a run of another host.
+    pub(super) fn join(server: &Server, schema: &Schema, reads: Reads) -> Result<Self, DbError> {
+        let server = &server.for_a_run();
+        let mut connection = server.connect()?;
+        schema.must_be_there(&mut connection)?;
+        schema.lock(&mut connection, SHARED_LOCK)?;
+        let run = Self::on(server, schema, reads, connection)?;
+        run.is_shared.store(true, Ordering::Relaxed);
+        Ok(run)
+    }
+
+    /// Makes a run of a connection that holds the lock.
+    fn on(
+        server: &Server,
+        schema: &Schema,
+        reads: Reads,
+        mut connection: Connection,
+    ) -> Result<Self, DbError> {
+        let version = version(&mut connection)?;
         connection.set_patience(COUNTS);
-        let watch = CheckpointWatch::begin(watching, Statistics::new(version, schema))?;
-        let statistics = Statistics::new(version, schema);
         Ok(Self {
             connection: Mutex::new(connection),
             server: server.clone(),
             schema: schema.clone(),
             reads,
-            statistics,
-            watch,
+            statistics: Statistics::new(version, schema),
+            watch: None,
             version,
+            is_shared: AtomicBool::new(false),
         })
     }
 
@@ -111,6 +140,15 @@ impl PostgresRun {
 }
 
 impl Activity for PostgresRun {
+    fn share(&self) -> Result<(), DbError> {
+        let mut connection = self.connection();
+        // A session can hold both locks, so no other run comes in between.
+        self.schema.lock(&mut connection, SHARED_LOCK)?;
+        self.schema.lock(&mut connection, "pg_advisory_unlock")?;
+        self.is_shared.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let connection = self.server.connect()?;
         let statements = PreparedStatements::new(connection, &self.schema, worker.worker)?;
@@ -120,7 +158,9 @@ impl Activity for PostgresRun {
     fn blocks(&self) -> Result<Blocks, DbError> {
         let mut connection = self.connection();
         let block_bytes = block_bytes(&mut connection)?;
-        if self.reads != Reads::Server {
+        // Hosts read in the same way, and the files are on one of them at most.
+        let is_shared = self.is_shared.load(Ordering::Relaxed);
+        if self.reads == Reads::Direct || self.reads == Reads::Auto && !is_shared {
             match self.direct(&mut connection, block_bytes) {
                 Err(gone @ DbError::Gone(_)) => return Err(gone),
                 Err(_) if self.reads == Reads::Auto => {}
@@ -143,7 +183,7 @@ impl Activity for PostgresRun {
 
     /// A round is a checkpoint, which is noticed at most a quarter of a second after its end.
     fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
-        self.watch.cycles()
+        self.watch.as_ref().map_or(Ok(Vec::new()), CheckpointWatch::cycles)
     }
 
     fn abandon(&self) {
@@ -152,16 +192,17 @@ impl Activity for PostgresRun {
 
     fn drain(&self) -> Result<(), DbError> {
         let mut connection = self.connection();
+        let look = || self.watch.as_ref().map_or(Ok(()), CheckpointWatch::look);
         let mut before = self.statistics.daemon(&mut connection)?;
         for _ in 0..MOST_CHECKPOINTS {
             // A server that hangs does not answer.
-            if !write_out(&mut connection, &mut || self.watch.look())? {
+            if !write_out(&mut connection, &mut || look())? {
                 return Err(DbError::Denied(format!(
                     "{}: this user may not run CHECKPOINT; hint: run GRANT pg_checkpoint",
                     self.server
                 )));
             }
-            self.watch.look()?;
+            look()?;
             // The server reports its writes a moment later.
             std::thread::sleep(REPORT);
             let after = self.statistics.daemon(&mut connection)?;

@@ -39,6 +39,7 @@ pub const INFO: BackendInfo = BackendInfo {
     name: "postgres",
     url: "postgres://user@host:port/database",
     about: "a PostgreSQL server, with a schema for the database and a table for each global",
+    is_server: true,
     settings: SETTINGS,
     absent: || None,
     open,
@@ -360,6 +361,10 @@ impl Database for Postgres {
 
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         Ok(Box::new(PostgresRun::begin(&self.server, &self.schema, self.reads, plan)?))
+    }
+
+    fn join(&self) -> Result<Box<dyn Activity>, DbError> {
+        Ok(Box::new(PostgresRun::join(&self.server, &self.schema, self.reads)?))
     }
 
     fn hold(&self) -> Result<ExclusiveLock, DbError> {

@@ -36,6 +36,7 @@ pub const INFO: BackendInfo = BackendInfo {
     name: "rocksdb",
     url: "rocksdb:DIR",
     about: "RocksDB in a directory: log-structured merge trees, a column family for each global",
+    is_server: false,
     settings: SETTINGS,
     absent,
     open,

@@ -35,6 +35,7 @@ pub const INFO: BackendInfo = BackendInfo {
     name: "sqlite",
     url: "sqlite:DIR",
     about: "SQLite, in this process: a file with a write-ahead log for each global",
+    is_server: false,
     settings: settings::SETTINGS,
     absent: || None,
     open: |url| {

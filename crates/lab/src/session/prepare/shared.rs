@@ -68,7 +68,7 @@ pub(super) fn lead(
 ///
 /// # Errors
 /// As [`super::prepare`].
-pub(in crate::session) fn follow(
+pub(crate) fn follow(
     rig: &mut Rig,
     preparing: &Preparing,
     watch: &mut Watch<'_>,

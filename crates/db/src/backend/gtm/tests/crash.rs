@@ -7,7 +7,7 @@ use crate::backend::gtm::tools::Tools;
 use crate::backend::gtm::{Gtm, files};
 use crate::backend::{Database, RunPlan};
 use crate::error::DbError;
-use crate::pool::{DbPool, DbPoolPlan, Mode};
+use crate::pool::{DbPool, DbPoolPlan, Mode, WorkerNumbers};
 use crate::subscript_stream::SubscriptStream;
 use crate::value::Stamp;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ const SUBSCRIPTS: u64 = 1_000;
 const PLAN: DbPoolPlan = DbPoolPlan {
     mode: Mode::Write,
     workers: WORKERS,
+    numbers: WorkerNumbers::ALONE,
     transaction_length: 10,
     hang: Duration::ZERO,
     seed: 7,
@@ -252,6 +253,7 @@ fn stopped_gtm_processes_do_not_block_a_run() {
         let plan = DbPoolPlan {
             mode: Mode::Write,
             workers: 1,
+            numbers: WorkerNumbers::ALONE,
             transaction_length: 5,
             hang: Duration::ZERO,
             seed: 1,

@@ -1,9 +1,11 @@
 //! What one of several hosts does for the one that leads.
 
+use crate::db::{DbReport, DbTarget};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Blind, Interrupt};
-use crate::session::hosts::{Examined, Examining, Opening, Preparing, Starting};
+use crate::session::hosts::other_target;
+use crate::session::hosts::{Examined, Examining, Opening, Preparing, Starting, Wanted};
 use crate::session::prepare::shared;
 use crate::session::reserve;
 use crate::session::rig::Rig;
@@ -12,53 +14,88 @@ use crate::session::{caveats_of_target, file_systems};
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::targets::{Cleaned, LeftBecause, Part, PartKind, clean_parts};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A target that this host opened because the leading host asked for it.
 #[derive(Debug)]
 pub struct Member {
     opening: Opening,
-    rig: Rig,
+    target: Opened,
     /// How hosts share each part, once that is known.
     sharing: Vec<Sharing>,
+    /// What the workers of a database report.
+    report: Arc<Mutex<DbReport>>,
+}
+
+#[derive(Debug)]
+enum Opened {
+    Rig(Box<Rig>),
+    Database(Box<DbTarget>),
+}
+
+impl Opened {
+    fn open(opening: &Opening) -> Result<Self, LabError> {
+        match &opening.wanted {
+            Wanted::Database { url, identity } => {
+                Ok(Self::Database(Box::new(DbTarget::open_same(url, identity)?)))
+            }
+            Wanted::All(_) | Wanted::Each(_) => Ok(Self::Rig(Box::new(Rig::open_here(opening)?))),
+        }
+    }
+
+    fn rig(&self) -> Option<&Rig> {
+        match self {
+            Self::Rig(rig) => Some(rig),
+            Self::Database(_) => None,
+        }
+    }
+
+    fn rig_mut(&mut self) -> Result<&mut Rig, LabError> {
+        match self {
+            Self::Rig(rig) => Ok(rig),
+            Self::Database(_) => Err(other_target()),
+        }
+    }
 }
 
 impl Member {
     /// Identifies the target and lets the guards judge the intent. Changes nothing.
     ///
     /// # Errors
-    /// As [`Rig::open`].
+    /// As [`Rig::open`] or [`DbTarget::open`]; or the host reaches another database.
     pub fn open(opening: Opening) -> Result<Self, LabError> {
-        Ok(Self { rig: Rig::open_here(&opening)?, opening, sharing: Vec::new() })
+        let (target, report) = (Opened::open(&opening)?, Arc::default());
+        Ok(Self { opening, target, sharing: Vec::new(), report })
     }
 
     /// Returns what identifies each part.
     #[must_use]
     pub fn identities(&self) -> Identities {
-        self.rig.identities()
+        self.target.rig().map(Rig::identities).unwrap_or_default()
     }
 
     /// Opens the target again if another host may have changed it. The guards judge it again.
     ///
     /// # Errors
-    /// As [`Rig::open`].
+    /// As [`Self::open`].
     pub fn look_again(self, preparing: &Preparing) -> Result<Self, LabError> {
-        let mut parts = self.rig.parts().iter().zip(&preparing.sharing);
+        let parts = self.target.rig().map_or(&[][..], Rig::parts);
         let may_differ = |(part, sharing): (&Part, &Sharing)| {
             part.kind != PartKind::BlockDevice && *sharing == Sharing::Unknown
         };
-        if !parts.any(may_differ) {
+        if !parts.iter().zip(&preparing.sharing).any(may_differ) {
             return Ok(self);
         }
-        let Self { opening, rig, .. } = self;
+        let Self { opening, target, .. } = self;
         // A device is claimed only once.
-        drop(rig);
+        drop(target);
         Self::open(opening)
     }
 
     /// Writes this host's blocks that are not written yet.
     ///
     /// # Errors
-    /// As [`super::prepare::prepare`].
+    /// As [`crate::session::prepare::prepare`].
     pub fn prepare(
         &mut self,
         preparing: &Preparing,
@@ -66,7 +103,7 @@ impl Member {
     ) -> Result<(), LabError> {
         self.sharing.clone_from(&preparing.sharing);
         let mut watch = Watch { observer: &mut Blind, interrupt };
-        shared::follow(&mut self.rig, preparing, &mut watch)
+        shared::follow(self.target.rig_mut()?, preparing, &mut watch)
     }
 
     /// Returns what may make results on this host mislead.
@@ -74,43 +111,53 @@ impl Member {
     /// # Errors
     /// A part cannot be inspected.
     pub fn examine(&mut self, examining: &Examining) -> Result<Examined, LabError> {
-        self.rig.set_command(examining.command);
+        let rig = self.target.rig_mut()?;
+        rig.set_command(examining.command);
         if examining.keeps_devices_fresh {
-            self.rig.keep_devices_fresh();
+            rig.keep_devices_fresh();
         }
-        let caveats = caveats_of_target(&self.rig, &examining.jobs)?;
-        Ok(Examined { caveats, file_systems: file_systems(&self.rig) })
+        let caveats = caveats_of_target(rig, &examining.jobs)?;
+        Ok(Examined { caveats, file_systems: file_systems(rig) })
     }
 
     /// Starts workers.
     ///
     /// # Errors
-    /// As [`Rig::pool_here`].
+    /// They do not fit the target, or one cannot be started.
     pub fn pool(&self, starting: &Starting) -> Result<Box<dyn WorkerPool>, LabError> {
-        self.rig.pool_here(starting)
+        match &self.target {
+            Opened::Rig(rig) => rig.start_here(starting),
+            Opened::Database(target) => target.start_joining(starting, self.report.clone()),
+        }
     }
 
     /// Starts workers and lets `serve` have them. Sets `interrupt` before a disk has less free space than its reserve;
     /// [`Self::stopped_by`] then returns the reason.
     ///
     /// # Errors
-    /// As [`Rig::pool_here`].
+    /// As [`Self::pool`].
     pub fn run<T>(
         &self,
         starting: &Starting,
         interrupt: &Interrupt,
-        serve: impl FnOnce(&mut dyn WorkerPool) -> T,
+        serve: impl FnOnce(Box<dyn WorkerPool>) -> T,
     ) -> Result<T, LabError> {
         let mut pool = self.pool(starting)?;
         pool.hurry_when(interrupt.flag());
-        let mut watch = Watch { observer: &mut Blind, interrupt };
-        reserve::watched(&self.rig, &mut watch, |_| Ok(serve(pool.as_mut())))
+        match &self.target {
+            Opened::Rig(rig) => {
+                let mut watch = Watch { observer: &mut Blind, interrupt };
+                reserve::watched(rig, &mut watch, |_| Ok(serve(pool)))
+            }
+            // Its workers watch the disks themselves.
+            Opened::Database(_) => Ok(serve(pool)),
+        }
     }
 
     /// Returns why this host stopped its workers, if not by an order.
     #[must_use]
     pub fn stopped_by(&self) -> Option<&str> {
-        self.rig.stopped_by()
+        self.target.rig()?.stopped_by()
     }
 
     /// Removes the test files that this host has made: all of the target, or those with these paths. The leading host
@@ -124,7 +171,7 @@ impl Member {
             part.kind != PartKind::BlockDevice
                 && paths.is_none_or(|paths| paths.contains(&part.path))
         };
-        let parts = self.rig.parts().iter().enumerate();
+        let parts = self.target.rig().map_or(&[][..], Rig::parts).iter().enumerate();
         let parts = parts.filter(|(index, part)| !is_shared(*index) && is_wanted(part));
         let parts: Vec<Part> = parts.map(|(_, part)| part.clone()).collect();
         let cleaned = clean_parts(&parts)?;
@@ -138,5 +185,11 @@ impl Member {
         };
         let told = cleaned.iter().filter(|cleaned| !is_gone(cleaned));
         Ok(told.map(ToString::to_string).collect())
+    }
+
+    /// Returns what the workers of a database report in addition to their windows.
+    #[must_use]
+    pub fn database_report(&self) -> DbReport {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

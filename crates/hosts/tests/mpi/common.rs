@@ -1,6 +1,4 @@
 //! Hosts of this machine that run iogauge-mpi, and what it printed.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-#![allow(dead_code, reason = "no test uses all of it")]
 
 use iogauge_test_support::{Mpi, Network};
 use serde_json::Value;
@@ -25,9 +23,21 @@ impl Place {
 
     /// Returns the start of iogauge on all hosts.
     pub fn command(&self, network: &Network, mpi: Mpi, arguments: &[&str]) -> Command {
+        self.command_with(network, mpi, &[], arguments)
+    }
+
+    /// As [`Self::command`], with variables.
+    pub fn command_with(
+        &self,
+        network: &Network,
+        mpi: Mpi,
+        variables: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Command {
         let mut command = network.mpirun(mpi);
         command.current_dir(self.path());
         command.args(mpi.variable("XDG_DATA_HOME", self.path().to_str().unwrap()));
+        command.args(variables.iter().flat_map(|(name, value)| mpi.variable(name, value)));
         command.arg(BINARY).args(arguments);
         command
     }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
+mod databases;
+mod files;
 
 use common::{BINARY, Done, Place, answer, built_for, hosts};
 use iogauge_test_support::{Loop, MIB, Mpi, Network, Throttle, eventually, or_skip};
@@ -229,7 +231,8 @@ fn result_after_loss(place: &Place, network: &Network, mut child: Child, host: &
         std::thread::sleep(Duration::from_millis(50));
     }
     let document = place.last();
-    assert!(document["steps"][0]["read"]["ios"].as_u64().unwrap() > 0, "{document}");
+    let done = |direction: &str| document["steps"][0][direction]["ios"].as_u64().unwrap_or(0);
+    assert!(done("read") + done("write") > 0, "{document}");
     let caveats = document["caveats"].as_array().unwrap();
     let lost = caveats.iter().find(|caveat| caveat["code"] == "host-lost");
     let message = lost.unwrap_or_else(|| panic!("{document}"))["message"].to_string();
@@ -383,12 +386,10 @@ fn processor_time_ns(process: u32, thread: u32) -> u64 {
     stat.split(' ').next().unwrap().parse().unwrap()
 }
 
-#[test]
-fn hosts_option_starts_mpirun_and_says_how() {
-    let place = Place::new();
+/// Returns a start of iogauge that finds a program in place of mpirun, of Open MPI, which prints what it was called with.
+fn with_echo_for_mpirun(place: &Place) -> Command {
     let bin = place.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    // Stands for mpirun: it prints what it was called with.
     let script = "#!/bin/sh\ncase $1 in --version) echo 'mpirun (Open MPI) 4.1.4';; *) echo \"called $*\";; esac\n";
     let program = bin.join("mpirun");
     std::fs::write(&program, script).unwrap();
@@ -396,6 +397,13 @@ fn hosts_option_starts_mpirun_and_says_how() {
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new(BINARY);
     command.env("PATH", path).env("XDG_DATA_HOME", place.path());
+    command
+}
+
+#[test]
+fn hosts_option_starts_mpirun_and_says_how() {
+    let place = Place::new();
+    let mut command = with_echo_for_mpirun(&place);
     let line = ["find", "/mnt", "--hosts", "a,n[1-2]", "--limit", "p99<=5ms"];
     let done = Done::of(&command.args(line).output().unwrap()).ends(0);
     let options = "-np 3 --host a,n1,n2 --map-by ppr:1:node --bind-to none";

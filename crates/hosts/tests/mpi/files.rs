@@ -1,9 +1,6 @@
 //! Files and devices of several hosts: what is refused, which region each host uses, and what is removed.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{Done, Hosts, Place, built_for, hosts};
+use super::common::{Done, Hosts, Place, built_for, hosts};
 use iogauge_test_support::{Loop, MIB, Mount, eventually, mounted_ext4, or_skip, run};
 use serde_json::Value;
 use std::fs;

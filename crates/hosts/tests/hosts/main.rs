@@ -1,6 +1,8 @@
 //! Hosts in one process: each is a thread with a port of its own, and all use one directory.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod databases;
+
 use iogauge_hosts::channel::{Channel, channels};
 use iogauge_hosts::follower::{Ended, follow};
 use iogauge_hosts::leader::Leader;
@@ -11,10 +13,10 @@ use iogauge_io::pool::{Parts, WorkerPool};
 use iogauge_io::targets::Intent;
 use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_lab::error::{LabError, RefusedKind};
+use iogauge_lab::member::Member;
 use iogauge_lab::observe::Interrupt;
 use iogauge_lab::session::Region;
 use iogauge_lab::session::hosts::{Hosts, Opening, Preparing, Starting, Wanted};
-use iogauge_lab::session::member::Member;
 use iogauge_lab::session::sharing::Sharing;
 use iogauge_model::load::{ArrivalProcess, Arrivals, Load, Pattern};
 use iogauge_test_support::eventually;
