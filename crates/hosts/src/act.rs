@@ -11,9 +11,14 @@ use std::num::NonZero;
 use std::time::Duration;
 
 /// A change of the workers of a host. Each gives the window that ends with it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub enum Action {
+    #[default]
     TakeWindow,
+    /// Take a window, after which logs begin.
+    BeginLogs,
+    /// Take the last window that logs contain.
+    EndLogs,
     /// The host's part of the queue depth.
     SetQueueDepth(u32),
     /// The host's part of the arrival rate; `None` for a closed loop.
@@ -32,6 +37,14 @@ impl Action {
     pub fn apply(self, pool: &mut dyn WorkerPool) -> Result<Option<Window>, WorkerError> {
         match self {
             Self::TakeWindow => pool.take_window().map(Some),
+            Self::BeginLogs => {
+                pool.begin_logs();
+                pool.take_window().map(Some)
+            }
+            Self::EndLogs => {
+                pool.end_logs();
+                pool.take_window().map(Some)
+            }
             Self::SetQueueDepth(queue_depth) => pool.set_queue_depth(queue_depth).map(Some),
             Self::SetRate(rate_iops) => pool.set_rate(rate_iops).map(Some),
             Self::AddWorker => pool.add_worker(),
@@ -74,6 +87,7 @@ pub fn state_of(pool: &mut dyn WorkerPool) -> HostState {
         fault: pool.fault(),
         fallbacks: pool.fallbacks(),
         left_behind: pool.left_behind().to_vec(),
+        found_fatal: pool.found_fatal(),
         ..HostState::default()
     }
 }

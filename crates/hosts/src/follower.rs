@@ -3,6 +3,7 @@
 use crate::act::{Action, state_of, wait_until};
 use crate::line::{Event, Line};
 use crate::message::{HostState, Numbered, Order, Report, decode, encode};
+use iogauge_io::logs::LogWaits;
 use iogauge_io::machine::boot_id;
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::worker::WorkerError;
@@ -10,7 +11,7 @@ use iogauge_io::worker::accounting::Window;
 use iogauge_lab::error::{LabError, RefusedKind};
 use iogauge_lab::member::Member;
 use iogauge_lab::observe::Interrupt;
-use iogauge_lab::session::hosts::{Examining, Preparing, Starting};
+use iogauge_lab::session::hosts::{Examining, HostPlan, Preparing, Starting};
 use iogauge_lab::session::{environment_on, real_clock};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,12 +115,25 @@ impl Follower<'_> {
                     Err(ended) => return ended,
                 },
                 Order::Examine(examining) => self.examine(&examining),
+                Order::Check(plan) => self.checked(&plan),
                 Order::Remove(paths) => self.remove(paths.as_deref()),
                 Order::Start { starting, at_ns } => match self.run(&starting, at_ns, number) {
                     Ok(Ok(())) => continue,
                     Ok(Err(ended)) => return ended,
                     Err(error) => Err(error),
                 },
+                Order::ReadBack { skipped, at_ns } => {
+                    wait_until(at_ns);
+                    let read_back = |member: &mut Member, stop: &_| member.read_back(skipped, stop);
+                    match self.while_listening(read_back) {
+                        Ok(result) => result.map(|result| Report::Verified(result.map(Box::new))),
+                        Err(ended) => return ended,
+                    }
+                }
+                Order::Commit { complete } => {
+                    let made = self.member.as_mut().map(|member| member.commit(complete));
+                    Ok(Report::Made(made.unwrap_or_default()))
+                }
                 // The workers have ended already.
                 Order::Act { .. } | Order::Stop { .. } => Ok(Report::Done),
             };
@@ -130,6 +144,11 @@ impl Follower<'_> {
     fn examine(&mut self, examining: &Examining) -> Result<Report, LabError> {
         let member = self.member.as_mut().ok_or_else(no_target)?;
         Ok(Report::Examined(Box::new(member.examine(examining)?)))
+    }
+
+    fn checked(&mut self, plan: &HostPlan) -> Result<Report, LabError> {
+        let member = self.member.as_mut().ok_or_else(no_target)?;
+        member.check(plan).map(|()| Report::Done)
     }
 
     fn remove(&self, paths: Option<&[PathBuf]>) -> Result<Report, LabError> {
@@ -144,6 +163,14 @@ impl Follower<'_> {
             Some(Err(error)) => return Ok(Err(error)),
             Some(Ok(member)) => self.member = Some(member),
         }
+        self.while_listening(|member, stop| member.prepare(preparing, stop))
+    }
+
+    /// Does work that the leader or a signal may stop. Ends early if the run ends meanwhile, with how it ended.
+    fn while_listening<T>(
+        &mut self,
+        work: impl FnOnce(&mut Member, &Interrupt) -> Result<T, LabError>,
+    ) -> Result<Result<T, LabError>, Ended> {
         let Self { orders, member } = self;
         let Some(member) = member else { return Ok(Err(no_target())) };
         let (stop, is_over) = (Interrupt::default(), AtomicBool::new(false));
@@ -155,10 +182,10 @@ impl Follower<'_> {
                 }
                 ended
             });
-            let prepared = member.prepare(preparing, &stop);
+            let done = work(member, &stop);
             is_over.store(true, Ordering::Relaxed);
             match listening.join() {
-                Ok(ended) => ended.map(|()| prepared),
+                Ok(ended) => ended.map(|()| done),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
@@ -171,15 +198,18 @@ impl Follower<'_> {
         at_ns: u64,
         number: u64,
     ) -> Result<Result<(), Ended>, LabError> {
-        let member = self.member.as_ref().ok_or_else(no_target)?;
+        let member = self.member.as_mut().ok_or_else(no_target)?;
         wait_until(at_ns);
         // Set if the disk runs out of room, or if the leader is in a hurry.
         let hurry = Interrupt::default();
         let orders = &mut self.orders;
+        member.begin(starting)?;
+        let member = &*member;
         member.run(starting, &hurry, |mut pool| {
             let state = Box::new(state_of(pool.as_mut()));
             orders.report(number, Report::Window { window: None, state });
-            Serving { pool, member, orders, hurry: &hurry, pulsed: Instant::now() }.serve()
+            let (pulsed, log_waits) = (Instant::now(), LogWaits::default());
+            Serving { pool, member, orders, hurry: &hurry, pulsed, log_waits }.serve()
         })
     }
 }
@@ -187,11 +217,11 @@ impl Follower<'_> {
 /// Waits for the end of the run while something else is done, until that is over.
 fn listen(orders: &mut Orders<'_>, stop: &Interrupt, is_over: &AtomicBool) -> Result<(), Ended> {
     while !is_over.load(Ordering::Relaxed) {
-        let order = orders.next(LOOK)?;
-        if order.is_some_and(|order| matches!(order.content, Order::End)) {
+        let order = orders.next(LOOK)?.map(|order| order.content);
+        if matches!(order, Some(Order::End)) {
             return Err(Ended::ByOrder);
         }
-        if orders.interrupt.is_set() {
+        if matches!(order, Some(Order::Stop { .. })) || orders.interrupt.is_set() {
             stop.set();
         }
     }
@@ -214,6 +244,7 @@ struct Serving<'a, 'b> {
     hurry: &'a Interrupt,
     /// When the last state was reported.
     pulsed: Instant,
+    log_waits: LogWaits,
 }
 
 impl Serving<'_, '_> {
@@ -239,6 +270,7 @@ impl Serving<'_, '_> {
                         self.hurry.set();
                     }
                     let window = self.pool.stop().map(Some);
+                    self.log_waits = self.pool.finish_logs();
                     let report = self.report_of(window);
                     // The next run may take the target as soon as this answer has arrived.
                     drop(self.pool);
@@ -281,8 +313,8 @@ impl Serving<'_, '_> {
     fn state(&mut self) -> HostState {
         let was_signalled = self.orders.interrupt.is_set() || self.hurry.is_set();
         let stopped_by = self.member.stopped_by().map(str::to_owned);
-        let database = self.member.database_report();
-        HostState { was_signalled, stopped_by, database, ..state_of(self.pool.as_mut()) }
+        let (database, log_waits) = (self.member.database_report(), self.log_waits);
+        HostState { was_signalled, stopped_by, database, log_waits, ..state_of(self.pool.as_mut()) }
     }
 
     /// Reports the state, more often while it may change soon.

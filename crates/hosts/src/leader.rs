@@ -4,17 +4,21 @@ use crate::act::wait_until;
 use crate::line::{Event, Line};
 use crate::message::{HostState, Numbered, Order, Report, decode, encode};
 use crate::pool::HostsPool;
+use crate::run_end;
 use iogauge_io::clock::Clock;
 use iogauge_io::machine::boot_id;
 use iogauge_io::pool::Parts;
 use iogauge_lab::db::DbReport;
 use iogauge_lab::error::{LabError, RefusedKind};
 use iogauge_lab::observe::Interrupt;
+use iogauge_lab::session::Region;
 use iogauge_lab::session::hosts::{
-    Examined, Examining, Hosts, Opening, Preparing, Started, Starting,
+    Examined, Examining, HostPlan, Hosts, Opening, Preparing, ReadBack, Started, Starting,
 };
+use iogauge_lab::session::made_files::MadeFiles;
 use iogauge_lab::session::sharing::Identities;
-use iogauge_model::result::Environment;
+use iogauge_model::Step;
+use iogauge_model::result::{Environment, VerifyEnd, VerifyResult};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -100,12 +104,12 @@ impl Followers {
     }
 
     /// Returns the ranks of all followers.
-    fn ranks(&self) -> Vec<usize> {
+    pub(crate) fn ranks(&self) -> Vec<usize> {
         (1..self.names.len()).collect()
     }
 
     /// Sends an order to all followers and returns its number.
-    fn order_all(&mut self, order: impl FnMut(usize) -> Order) -> u64 {
+    pub(crate) fn order_all(&mut self, order: impl FnMut(usize) -> Order) -> u64 {
         self.order(&self.ranks(), order)
     }
 
@@ -155,7 +159,7 @@ impl Followers {
     }
 
     /// Takes what has arrived within `timeout`: at most one event. Returns the report and its order's number.
-    fn take(&mut self, timeout: Duration) -> Option<(usize, Numbered<Report>)> {
+    pub(crate) fn take(&mut self, timeout: Duration) -> Option<(usize, Numbered<Report>)> {
         match self.line.as_ref()?.next(timeout)? {
             Event::Silent { rank } => {
                 self.lose(rank, "no sign of life for 8 s".to_owned());
@@ -438,7 +442,7 @@ impl Hosts for Leader {
         drop(followers);
         let is_database = starting.is_database();
         let mut pool = HostsPool::new(own?, self.clone(), parts.clone(), answers, is_database);
-        if begun != starting.queue_depth() && starting.has_one_job() {
+        if begun != starting.queue_depth() && starting.may_rest() {
             pool.begin_at(starting.queue_depth())?;
         }
         Ok(Box::new(pool))
@@ -447,6 +451,26 @@ impl Hosts for Leader {
     fn database_reports(&self) -> Vec<(String, DbReport)> {
         let followers = self.lock();
         followers.names[1..].iter().cloned().zip(followers.database.iter().cloned()).collect()
+    }
+
+    fn check(&self, steps: &[(Step, Vec<Region>)]) -> Result<(), LabError> {
+        let mut followers = self.lock();
+        let plans = HostPlan::of_each(steps, &followers.names);
+        let order = |rank: usize| Order::Check(Box::new(plans[rank].clone()));
+        followers.ask(order, PATIENCE).map(drop)
+    }
+
+    fn read_back(
+        &self,
+        skipped: Option<VerifyEnd>,
+        interrupt: &Interrupt,
+        own: ReadBack<'_>,
+    ) -> Result<Vec<(String, VerifyResult)>, LabError> {
+        run_end::read_back(self, skipped, interrupt, own)
+    }
+
+    fn commit(&self, complete: bool) -> MadeFiles {
+        run_end::commit(self, complete)
     }
 
     fn lost(&self) -> Option<String> {

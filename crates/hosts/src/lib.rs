@@ -15,3 +15,4 @@ pub mod message;
 pub mod mpi_port;
 pub mod pool;
 pub mod port;
+mod run_end;

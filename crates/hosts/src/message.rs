@@ -4,15 +4,17 @@
 //! other compatibility to keep; the first report carries the version.
 
 use crate::act::Action;
+use iogauge_io::logs::LogWaits;
 use iogauge_io::machine::{ProcessCpu, Starvation};
 use iogauge_io::pool::{LiveFigures, Paused};
 use iogauge_io::worker::accounting::Window;
 use iogauge_io::worker::control::IoFault;
 use iogauge_lab::db::DbReport;
 use iogauge_lab::error::RefusedKind;
-use iogauge_lab::session::hosts::{Examined, Examining, Opening, Preparing, Starting};
+use iogauge_lab::session::hosts::{Examined, Examining, HostPlan, Opening, Preparing, Starting};
+use iogauge_lab::session::made_files::MadeFiles;
 use iogauge_lab::session::sharing::Identities;
-use iogauge_model::result::Environment;
+use iogauge_model::result::{Environment, VerifyEnd, VerifyResult};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -28,6 +30,8 @@ pub enum Order {
     Prepare(Preparing),
     /// Tell what may make results mislead.
     Examine(Box<Examining>),
+    /// Check this host's part of a plan.
+    Check(Box<HostPlan>),
     /// Start workers at a time.
     Start { starting: Box<Starting>, at_ns: u64 },
     /// Do this with the workers at a time.
@@ -36,6 +40,11 @@ pub enum Order {
     Stop { in_hurry: bool },
     /// Remove test files that this host has made: all of the target, or those with these paths.
     Remove(Option<Vec<PathBuf>>),
+    /// Read back at a time what the workers have written, unless they have ended as `skipped`. [`Order::Stop`] ends
+    /// this early.
+    ReadBack { skipped: Option<VerifyEnd>, at_ns: u64 },
+    /// Give the logs of the run their names.
+    Commit { complete: bool },
     /// Nothing more follows.
     End,
 }
@@ -55,6 +64,10 @@ pub enum Report {
     Removed(Vec<String>),
     /// What the workers did until the order.
     Window { window: Option<Box<Window>>, state: Box<HostState> },
+    /// What was verified; `None` if no job verifies.
+    Verified(Option<Box<VerifyResult>>),
+    /// Which files the run has made.
+    Made(MadeFiles),
     /// How the workers are, without an order.
     Pulse(Box<HostState>),
     /// The order could not be done.
@@ -83,6 +96,10 @@ pub struct HostState {
     pub left_behind: Vec<String>,
     /// What the workers of a database report in addition to their windows.
     pub database: DbReport,
+    /// True if wrong data has ended the load.
+    pub found_fatal: bool,
+    /// How long workers that have ended waited for their logs.
+    pub log_waits: LogWaits,
     /// True once the process was asked to end by a signal.
     pub was_signalled: bool,
     /// Why the host stopped its workers, if not by an order or a signal.

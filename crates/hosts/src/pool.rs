@@ -1,9 +1,12 @@
 //! The workers of all hosts as one pool.
 
-use crate::act::{Action, processors_of};
+mod other;
+
+use crate::act::Action;
 use crate::leader::{AHEAD_NS, Answers, Leader, Lost, PATIENCE};
 use crate::message::{HostState, Order, Report};
 use iogauge_io::clock::Clock;
+use iogauge_io::logs::LogWaits;
 use iogauge_io::machine::{DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Starvation};
 use iogauge_io::pool::{Arrivals, LiveFigures, Parts, Paused, WorkerHandle, WorkerPool};
 use iogauge_io::worker::WorkerError;
@@ -11,83 +14,16 @@ use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_io::worker::transactions::TransactionSums;
 use iogauge_model::result::StepResult;
+use other::{Client, Other, Progress};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time for the workers of all hosts to end. A host gives up on its own workers after a minute.
 const ENDING: Duration = Duration::from_secs(70);
 /// The same once the user wants to end.
 const ENDING_IN_HURRY: Duration = Duration::from_secs(6);
-/// A host whose outstanding I/Os do not end for this long has lost its storage.
-const STORAGE_SILENCE: Duration = Duration::from_secs(8);
-
-/// When a host last completed an I/O.
-#[derive(Debug, Clone, Copy)]
-struct Progress {
-    ios: u64,
-    at: Instant,
-}
-
-/// The process of a host that does the I/O.
-#[derive(Debug, Clone, Copy, Default)]
-struct Client {
-    /// Processor time used since it began.
-    cpu_ns: u64,
-    /// Of that, polling for arrivals.
-    polled_ns: u64,
-    /// Processors that its workers can use at once; 0 if unknown.
-    processors: u32,
-}
-
-impl Client {
-    fn of(state: &HostState) -> Self {
-        let (cpu_ns, polled_ns) = (state.cpu.total_ns(), state.live.polled_ns);
-        Self { cpu_ns, polled_ns, processors: state.processors }
-    }
-
-    /// Returns that of this host.
-    fn here(own: &dyn WorkerPool) -> Self {
-        Self {
-            cpu_ns: own.cpu().unwrap_or_else(ProcessCpu::now).total_ns(),
-            polled_ns: own.live().polled_ns,
-            processors: processors_of(own),
-        }
-    }
-
-    /// Returns the processor time used since an earlier state, without that spent polling.
-    fn worked_ns(&self, before: &Self) -> u64 {
-        let polled_ns = self.polled_ns.saturating_sub(before.polled_ns);
-        self.cpu_ns.saturating_sub(before.cpu_ns).saturating_sub(polled_ns)
-    }
-}
-
-impl Progress {
-    fn begin() -> Self {
-        Self { ios: 0, at: Instant::now() }
-    }
-
-    fn note(&mut self, live: LiveFigures) {
-        if live.ios != self.ios || live.outstanding == 0 {
-            *self = Self { ios: live.ios, at: Instant::now() };
-        }
-    }
-
-    fn is_silent(&self) -> bool {
-        self.at.elapsed() >= STORAGE_SILENCE
-    }
-}
-
-/// Another host that takes part.
-#[derive(Debug)]
-struct Other {
-    /// Its last state.
-    state: HostState,
-    progress: Progress,
-    /// Its process at the end of the last window.
-    client: Client,
-}
 
 /// A worker pool over several hosts.
 pub struct HostsPool {
@@ -103,6 +39,8 @@ pub struct HostsPool {
     names: Vec<String>,
     /// Pauses of the other hosts.
     paused: Paused,
+    /// What ends the next window that is asked for.
+    next_window: Action,
     /// What was done since the last window that was asked for.
     before: Option<Window>,
     losses: Vec<String>,
@@ -149,6 +87,7 @@ impl HostsPool {
             names: parts.active().map(|rank| all[rank].clone()).collect(),
             parts,
             paused: Paused::default(),
+            next_window: Action::default(),
             before: None,
             losses: Vec::new(),
             left_behind: Vec::new(),
@@ -377,8 +316,13 @@ impl WorkerPool for HostsPool {
     }
 
     fn take_window(&mut self) -> Result<Window, WorkerError> {
-        let windows = self.act(|_| Action::TakeWindow)?;
+        let action = std::mem::take(&mut self.next_window);
+        let windows = self.act(|_| action)?;
         Ok(self.joined(windows))
+    }
+
+    fn window_delay_ns(&self) -> u64 {
+        AHEAD_NS
     }
 
     fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
@@ -458,8 +402,33 @@ impl WorkerPool for HostsPool {
         let _ = self.act(|_| Action::HoldBackArrivals(holds));
     }
 
+    fn begin_logs(&mut self) {
+        self.next_window = Action::BeginLogs;
+    }
+
+    fn end_logs(&mut self) {
+        self.next_window = Action::EndLogs;
+    }
+
+    fn found_fatal(&self) -> bool {
+        self.own.found_fatal() || self.states().any(|state| state.found_fatal)
+    }
+
+    fn finish_logs(&mut self) -> LogWaits {
+        let own = self.own.finish_logs();
+        self.states().fold(own, |sum, HostState { log_waits, .. }| LogWaits {
+            times: sum.times + log_waits.times,
+            ns: sum.ns + log_waits.ns,
+        })
+    }
+
     fn stop(&mut self) -> Result<Window, WorkerError> {
-        if std::mem::replace(&mut self.is_stopped, true) || !self.losses.is_empty() {
+        if std::mem::replace(&mut self.is_stopped, true) {
+            return self.own.stop();
+        }
+        if !self.losses.is_empty() {
+            // Their windows do not count, but what they verify and log does.
+            self.leader.lock().order(&self.ranks(), |_| Order::Stop { in_hurry: true });
             return self.own.stop();
         }
         let hurries = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
@@ -544,7 +513,7 @@ impl WorkerPool for HostsPool {
         } else {
             hosts.all(|is_finished| is_finished)
         };
-        !self.losses.is_empty() || are_finished
+        !self.losses.is_empty() || self.found_fatal() || are_finished
     }
 
     fn live(&self) -> LiveFigures {
@@ -588,6 +557,7 @@ impl Drop for HostsPool {
 mod tests {
     use super::*;
     use iogauge_io::worker::accounting::WorkerWindow;
+    use std::time::Instant;
 
     /// The window of a host whose I/Os take some microseconds.
     fn window(ios: u64, micros: u64) -> Window {

@@ -4,15 +4,20 @@ use crate::db::{DbReport, DbTarget};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Blind, Interrupt};
-use crate::session::hosts::other_target;
-use crate::session::hosts::{Examined, Examining, Opening, Preparing, Starting, Wanted};
+use crate::session::files::RunFiles;
+use crate::session::hosts::{
+    Examined, Examining, HostPlan, Opening, Preparing, Starting, Wanted, other_target,
+};
+use crate::session::made_files::MadeFiles;
 use crate::session::prepare::shared;
+use crate::session::records::{Records, Verified};
 use crate::session::reserve;
 use crate::session::rig::Rig;
 use crate::session::sharing::{Identities, Sharing};
 use crate::session::{caveats_of_target, file_systems};
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::targets::{Cleaned, LeftBecause, Part, PartKind, clean_parts};
+use iogauge_model::result::{VerifyEnd, VerifyResult};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,6 +28,10 @@ pub struct Member {
     target: Opened,
     /// How hosts share each part, once that is known.
     sharing: Vec<Sharing>,
+    /// The files of the run, once they are checked.
+    files: Option<RunFiles>,
+    /// What the workers record that were begun last.
+    records: Records,
     /// What the workers of a database report.
     report: Arc<Mutex<DbReport>>,
 }
@@ -65,7 +74,8 @@ impl Member {
     /// As [`Rig::open`] or [`DbTarget::open`]; or the host reaches another database.
     pub fn open(opening: Opening) -> Result<Self, LabError> {
         let (target, report) = (Opened::open(&opening)?, Arc::default());
-        Ok(Self { opening, target, sharing: Vec::new(), report })
+        let (sharing, files, records) = (Vec::new(), None, Records::default());
+        Ok(Self { opening, target, sharing, files, records, report })
     }
 
     /// Returns what identifies each part.
@@ -86,10 +96,10 @@ impl Member {
         if !parts.iter().zip(&preparing.sharing).any(may_differ) {
             return Ok(self);
         }
-        let Self { opening, target, .. } = self;
+        let Self { opening, target, files, .. } = self;
         // A device is claimed only once.
         drop(target);
-        Self::open(opening)
+        Ok(Self { files, ..Self::open(opening)? })
     }
 
     /// Writes this host's blocks that are not written yet.
@@ -120,15 +130,66 @@ impl Member {
         Ok(Examined { caveats, file_systems: file_systems(rig) })
     }
 
+    /// Checks this host's part of a plan whose jobs verify or write logs. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`RunFiles::check`], or a job verifies a file that does not exist yet.
+    pub fn check(&mut self, plan: &HostPlan) -> Result<(), LabError> {
+        self.files =
+            Some(RunFiles::check_here(self.target.rig_mut()?, &plan.steps, Some(&plan.host))?);
+        Ok(())
+    }
+
+    /// Readies what workers will record, before they are started.
+    ///
+    /// # Errors
+    /// If jobs cannot verify together.
+    pub fn begin(&mut self, starting: &Starting) -> Result<(), LabError> {
+        if let Some(rig) = self.target.rig() {
+            let files = self.files.as_mut().zip(starting.step());
+            let files = files.map(|(files, step)| files.of_step(step));
+            self.records = Records::of(rig, starting, files.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
     /// Starts workers.
     ///
     /// # Errors
     /// They do not fit the target, or one cannot be started.
     pub fn pool(&self, starting: &Starting) -> Result<Box<dyn WorkerPool>, LabError> {
         match &self.target {
-            Opened::Rig(rig) => rig.start_here(starting),
+            Opened::Rig(rig) => self.records.start_here(rig, starting),
             Opened::Database(target) => target.start_joining(starting, self.report.clone()),
         }
+    }
+
+    /// Saves the verify states of workers that have ended, and reads back what they have written, unless they have
+    /// ended as `skipped`. `None` if they do not verify.
+    ///
+    /// # Errors
+    /// The data cannot be read back.
+    pub fn read_back(
+        &mut self,
+        skipped: Option<VerifyEnd>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<VerifyResult>, LabError> {
+        let mut watch = Watch { observer: &mut Blind, interrupt };
+        let records = std::mem::take(&mut self.records);
+        let Some(verified) = records.verify_here(self.target.rig_mut()?, skipped, &mut watch)?
+        else {
+            return Ok(None);
+        };
+        let Verified { result, states } = verified;
+        if let Some(files) = &mut self.files {
+            files.saved(states);
+        }
+        Ok(Some(result))
+    }
+
+    /// Gives the logs of the run their names; see [`RunFiles::commit`].
+    pub fn commit(&mut self, complete: bool) -> MadeFiles {
+        self.files.take().map(|files| files.commit_here(complete)).unwrap_or_default()
     }
 
     /// Starts workers and lets `serve` have them. Sets `interrupt` before a disk has less free space than its reserve;

@@ -87,7 +87,7 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Run one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
-    /// Find the capacity of 1, 2, 4 and more of several hosts, and the number of hosts that saturates the target
+    /// Find the capacity of 1, 2, 4 and more hosts, and how many of them saturate the target
     HostsCurve(Box<HostsCurveArgs>),
     /// Run a suite of tests by name, or list the suites
     Suite(SuiteArgs),

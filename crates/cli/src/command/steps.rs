@@ -8,9 +8,10 @@ use crate::exit::Exit;
 use crate::screen;
 use iogauge_fio::json_out;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::session::files::{MadeFiles, RunFiles};
+use iogauge_lab::session;
+use iogauge_lab::session::files::RunFiles;
+use iogauge_lab::session::made_files::MadeFiles;
 use iogauge_lab::session::trace::Beside;
-use iogauge_lab::session::{self, verify};
 use iogauge_lab::{Region, caveats};
 use iogauge_model::Step;
 use iogauge_model::result::{RUN_FORMAT, RunDocument, Workload};
@@ -64,10 +65,8 @@ fn measure(
     wanted: &[Wanted<'_>],
     limits: &KeptLimits,
 ) -> anyhow::Result<(RunDocument, Exit)> {
-    let mut files = RunFiles::check(wanted.iter().map(|wanted| wanted.step))?;
-    for (index, Wanted { step, regions, .. }) in wanted.iter().enumerate() {
-        verify::check_together(&invocation.rig, step, regions, files.states(index))?;
-    }
+    let steps = wanted.iter().map(|wanted| (wanted.step.clone(), wanted.regions.to_vec()));
+    let mut files = RunFiles::check(&invocation.rig, &steps.collect::<Vec<_>>())?;
     invocation.begin(summary)?;
     if let Some(Wanted { step, regions, .. }) = wanted.first() {
         invocation.share_out(&Region::of_jobs(step, regions))?;

@@ -4,7 +4,7 @@ use super::{Run, line};
 use iogauge_hosts::channel::channels;
 use iogauge_hosts::follower::{Ended, follow};
 use iogauge_hosts::leader::Leader;
-use iogauge_io::pool::WorkerPool;
+use iogauge_io::pool::{Parts, WorkerPool};
 use iogauge_io::worker::accounting::{HostWindow, Window};
 use iogauge_io::worker::transactions::TransactionSums;
 use iogauge_lab::db::{Database, DbLoad, Mode, WorkerNumbers, open};
@@ -59,7 +59,8 @@ fn starting(mode: Mode, processes: u32, max_depth: u32) -> Starting {
 fn start(run: &Run, shared: &Shared, starting: &Starting) -> Box<dyn WorkerPool> {
     let own = Member::open(shared.opening()).unwrap();
     run.leader.open(&shared.opening()).unwrap();
-    run.leader.start(starting, &|part| own.pool(part)).unwrap()
+    let parts = Parts::equal(run.leader.number());
+    run.leader.start(starting, &parts, &|part| own.pool(part)).unwrap()
 }
 
 fn settle(pool: &mut dyn WorkerPool) {

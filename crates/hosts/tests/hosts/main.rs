@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod databases;
+mod verify;
 
 use iogauge_hosts::channel::{Channel, channels};
 use iogauge_hosts::follower::{Ended, follow};

@@ -4,115 +4,17 @@
 mod common;
 mod databases;
 mod files;
+mod search;
+mod verify;
 
-use common::{BINARY, Done, Place, answer, built_for, hosts};
-use iogauge_test_support::{Loop, MIB, Mpi, Network, Throttle, eventually, or_skip};
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use common::{BINARY, Done, Place, built_for, hosts};
+use iogauge_test_support::{Mpi, Network, eventually, or_skip};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// A lost host has to be noticed within 10 s. The limit is longer, because other tests may keep the machine busy.
 const NOTICED: Duration = Duration::from_secs(20);
-
-/// A device of this speed for each host, at one path.
-struct Devices {
-    devices: Vec<Loop>,
-    _throttle: Throttle,
-    /// Leads to another device on each host.
-    path: PathBuf,
-}
-
-impl Devices {
-    fn new(place: &Place, network: &Network, speeds: &[u32]) -> Result<Self, String> {
-        let devices = speeds.iter().map(|_| Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-        let devices: Vec<Loop> = devices.collect::<Result<_, _>>()?;
-        let paths = devices.iter().map(|device| device.path.as_path());
-        let limits: Vec<(&Path, u32)> = paths.zip(speeds.iter().copied()).collect();
-        let throttle = Throttle::of_each(&limits)?;
-        let path = place.path().join("device");
-        std::fs::write(&path, "").unwrap();
-        for (host, device) in (1..).zip(&devices) {
-            network.bind(host, &device.path, &path)?;
-        }
-        Ok(Self { devices, _throttle: throttle, path })
-    }
-}
-
-#[test]
-fn shared_device_is_found_at_its_own_speed() {
-    const NAME: &str = "shared_device_is_found_at_its_own_speed";
-    let mpi = built_for();
-    let network = or_skip!("shared_device_is_found_at_its_own_speed", hosts(3, mpi));
-    let place = Place::new();
-    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-    let limits = [(device.path.as_path(), 2000)];
-    let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
-    let target = device.path.to_str().unwrap();
-    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "40s");
-    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
-    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
-}
-
-#[test]
-fn unequal_devices_bind_the_pooled_limit_together() {
-    const NAME: &str = "unequal_devices_bind_the_pooled_limit_together";
-    let mpi = built_for();
-    let network = or_skip!("unequal_devices_bind_the_pooled_limit_together", hosts(3, mpi));
-    let place = Place::new();
-    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
-    let target = devices.path.to_str().unwrap();
-    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "25s");
-    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
-    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
-    assert_eq!(devices.devices.len(), 3);
-}
-
-#[test]
-fn limit_on_each_host_is_bound_by_the_slowest() {
-    const NAME: &str = "limit_on_each_host_is_bound_by_the_slowest";
-    let mpi = built_for();
-    let network = or_skip!("limit_on_each_host_is_bound_by_the_slowest", hosts(3, mpi));
-    let place = Place::new();
-    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
-    let target = devices.path.to_str().unwrap();
-    let (iops, queue_depth) = place.find(&network, mpi, target, "each:mean<=10ms", "25s");
-    assert!((1940.0..=2040.0).contains(&iops), "{iops}");
-    // The slowest device serves three I/Os in exactly 10 ms, so noise decides between two and three there. The other
-    // hosts have the remainder.
-    assert!((8..=11).contains(&queue_depth), "{queue_depth}");
-}
-
-#[test]
-fn eight_hosts_find_a_shared_device_at_its_own_speed() {
-    const NAME: &str = "eight_hosts_find_a_shared_device_at_its_own_speed";
-    let mpi = built_for();
-    let network = or_skip!("eight_hosts_find_a_shared_device_at_its_own_speed", hosts(8, mpi));
-    let place = Place::new();
-    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-    let limits = [(device.path.as_path(), 2000)];
-    let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
-    let target = device.path.to_str().unwrap();
-    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "40s");
-    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
-    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
-}
-
-#[test]
-fn arrival_rate_of_each_host_is_bound_by_the_slowest() {
-    const NAME: &str = "arrival_rate_of_each_host_is_bound_by_the_slowest";
-    let mpi = built_for();
-    let network = or_skip!("arrival_rate_of_each_host_is_bound_by_the_slowest", hosts(3, mpi));
-    let place = Place::new();
-    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
-    let target = devices.path.to_str().unwrap();
-    let line = ["find", target, "--open-loop", "--limit=each:mean<=10ms", "--budget=60s", "--json"];
-    let document = place.run(&network, mpi, &line).ends(0).json();
-    let iops = document["answer"]["iops"]["mean"].as_f64().unwrap();
-    // The slowest device serves 300 IOPS. As a server of constant service time (M/D/1), it keeps a mean of 10 ms up to
-    // 257; that the throttle saves up what was not used brings it closer to 300.
-    assert!((740.0..=900.0).contains(&iops), "{document:#}");
-}
 
 #[test]
 fn stop_ends_all_hosts_and_keeps_the_result() {
@@ -120,7 +22,8 @@ fn stop_ends_all_hosts_and_keeps_the_result() {
     let network = or_skip!("stop_ends_all_hosts_and_keeps_the_result", hosts(3, mpi));
     let place = Place::new();
     let child = reading(&place, &network, mpi);
-    let mut stop = Command::new(BINARY);
+    // On the leading host, which has the history.
+    let mut stop = network.on(1, BINARY);
     let stopped = stop.env("XDG_DATA_HOME", place.path()).arg("stop").output().unwrap();
     assert!(stopped.status.success(), "{stopped:?}");
     eventually(|| (1..=3).all(|host| network.ranks(host).is_empty()));
@@ -128,59 +31,6 @@ fn stop_ends_all_hosts_and_keeps_the_result() {
     let document = place.last();
     assert_eq!(document["interrupted"], true, "{document}");
     assert_eq!(document["steps"][0]["hosts"].as_array().unwrap().len(), 3, "{document}");
-}
-
-#[test]
-fn unlike_hosts_have_parts_by_what_each_reaches_alone() {
-    const NAME: &str = "unlike_hosts_have_parts_by_what_each_reaches_alone";
-    let mpi = built_for();
-    let network = or_skip!("unlike_hosts_have_parts_by_what_each_reaches_alone", hosts(3, mpi));
-    let place = Place::new();
-    let devices = or_skip!(NAME, Devices::new(&place, &network, &[1000, 700, 300]));
-    let line = ["find", devices.path.to_str().unwrap(), "--share=solo"];
-    let document = place.search(&network, mpi, &line, "each:mean<=10ms", "25s");
-    for (part, alone) in document["host_parts"].as_array().unwrap().iter().zip([1e3, 7e2, 3e2]) {
-        let reached = part["alone_iops"].as_f64().unwrap();
-        assert!((reached / alone - 1.0).abs() < 0.03, "{part}");
-        assert!((part["part"].as_f64().unwrap() - alone / 2e3).abs() < 0.01, "{part}");
-    }
-    let (iops, queue_depth) = answer(&document);
-    assert!((1940.0..=2040.0).contains(&iops), "{iops}");
-    // 10, 7 and 3 I/Os take exactly 10 ms. The slowest device has three from 17 on, so that noise decides between 16 and
-    // 20. Equal parts end at 8 to 11.
-    assert!((16..=21).contains(&queue_depth), "{queue_depth}");
-}
-
-/// Returns what the capacity of 1, 2 and 3 hosts shows, after checking it against the truth within 3 %.
-fn curve(place: &Place, network: &Network, mpi: Mpi, target: &str, wanted: [f64; 3]) -> Value {
-    let document = place.search(network, mpi, &["hosts-curve", target], "mean<=20ms", "20s");
-    let points = document["findings"]["hosts_curve"].as_array().unwrap();
-    assert_eq!(points.len(), 3, "{document:#}");
-    for ((point, wanted), hosts) in points.iter().zip(wanted).zip(1..) {
-        assert_eq!(point["hosts"], hosts);
-        let iops = point["iops"]["mean"].as_f64().unwrap();
-        assert!((iops / wanted - 1.0).abs() < 0.03, "{point}");
-    }
-    document["findings"]["outcome"].clone()
-}
-
-#[test]
-fn shared_device_saturates_and_own_devices_scale() {
-    const NAME: &str = "shared_device_saturates_and_own_devices_scale";
-    let mpi = built_for();
-    let network = or_skip!("shared_device_saturates_and_own_devices_scale", hosts(3, mpi));
-    let place = Place::new();
-    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-    let limits = [(device.path.as_path(), 2000)];
-    let throttle = or_skip!(NAME, Throttle::of_each(&limits));
-    let target = device.path.to_str().unwrap();
-    let outcome = curve(&place, &network, mpi, target, [2000.0; 3]);
-    assert_eq!(outcome, serde_json::json!({ "saturates_at": 1 }));
-    drop(throttle);
-    let devices = or_skip!(NAME, Devices::new(&place, &network, &[700, 700, 700]));
-    let target = devices.path.to_str().unwrap();
-    let outcome = curve(&place, &network, mpi, target, [700.0, 1400.0, 2100.0]);
-    assert_eq!(outcome, serde_json::json!({ "scales_at": 3 }));
 }
 
 #[test]
@@ -251,6 +101,19 @@ fn frozen_host_ends_the_run_and_keeps_the_result() {
     let child = reading(&place, &network, mpi);
     network.freeze(3);
     result_after_loss(&place, &network, child, "host-3");
+}
+
+#[test]
+fn hosts_end_without_the_leading_one() {
+    let mpi = built_for();
+    let network = or_skip!("hosts_end_without_the_leading_one", hosts(3, mpi));
+    let place = Place::new();
+    let mut child = reading(&place, &network, mpi);
+    network.freeze(1);
+    eventually(|| (2..=3).all(|host| network.ranks(host).is_empty()));
+    network.thaw(1);
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::{CHUNK_IOS, CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS};
 use iogauge_fio::log_out::{JobLog, LogKind, LogText, LoggedIo};
 use iogauge_model::histogram::FIO_BUCKETS;
 use iogauge_model::load::{Load, Logs};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,7 @@ pub struct WorkerLogs {
 }
 
 /// How often and how long workers waited because their logs were not written fast enough.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogWaits {
     pub times: u64,
     /// Sum over all workers, in nanoseconds.

@@ -78,6 +78,11 @@ pub trait WorkerPool {
     /// If an engine failed.
     fn take_window(&mut self) -> Result<Window, WorkerError>;
 
+    /// Returns the time between the request for a window and its end, in nanoseconds.
+    fn window_delay_ns(&self) -> u64 {
+        0
+    }
+
     /// Changes the queue depth over all workers. Adds threads if more queue depth needs more threads. Returns the
     /// window that ends with the change.
     ///
@@ -151,6 +156,11 @@ pub trait WorkerPool {
 
     /// Lets workers end their logs with the next window, which is the last that counts.
     fn end_logs(&mut self) {}
+
+    /// Returns true if wrong data has ended the workers' load.
+    fn found_fatal(&self) -> bool {
+        false
+    }
 
     /// Waits until the logs of workers that have ended are written. Returns how long workers waited for their logs
     /// in real time.
@@ -385,6 +395,11 @@ impl JobPlan {
             Arc::new(Schedule::new(arrivals.process, seed, now_ns))
         });
         Self { job, number, synchronous, streams, schedule, verify, workers: 0 }
+    }
+
+    /// Returns true if wrong data has ended the load.
+    pub(crate) fn found_fatal(&self) -> bool {
+        self.verify.as_ref().is_some_and(|verify| verify.is_over())
     }
 
     /// Returns the number of workers that the job needs for a queue depth.

@@ -32,6 +32,12 @@ impl Parts {
         Self { weights: self.weights.iter().enumerate().map(weight).collect() }
     }
 
+    /// Returns the number of hosts, with those that take no part.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.weights.len()
+    }
+
     /// Returns the indices of the hosts that take part.
     pub fn active(&self) -> impl Iterator<Item = usize> + '_ {
         let weights = self.weights.iter().enumerate();

@@ -433,6 +433,10 @@ impl WorkerPool for ThreadPool {
         }
     }
 
+    fn found_fatal(&self) -> bool {
+        self.plans.iter().any(JobPlan::found_fatal)
+    }
+
     fn finish_logs(&mut self) -> LogWaits {
         self.logs.as_mut().map(LogWriter::finish).unwrap_or_default()
     }

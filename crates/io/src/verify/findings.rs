@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of findings that are kept; the others are only counted.
-const MOST: usize = 16;
+pub const MOST_FINDINGS: usize = 16;
 
 /// A unit that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Findings {
         let same =
             |known: &BadUnit| known.part == found.part && known.offset_bytes == found.offset_bytes;
         // A unit that is read again is found wrong again.
-        if first.len() < MOST && !first.iter().any(same) {
+        if first.len() < MOST_FINDINGS && !first.iter().any(same) {
             first.push(found);
         }
         if fatal {

@@ -13,6 +13,6 @@ pub mod ledger;
 pub mod state;
 pub(crate) mod verifier;
 
-pub use findings::{BadUnit, Findings, Totals};
+pub use findings::{BadUnit, Findings, MOST_FINDINGS, Totals};
 pub use ledger::{Ledger, LedgerError, Territory, Writer};
 pub use verifier::JobVerify;

@@ -81,6 +81,11 @@ impl JobVerify {
         &self.format
     }
 
+    /// Returns true if a finding has ended the load.
+    pub(crate) fn is_over(&self) -> bool {
+        self.findings.is_over()
+    }
+
     /// Returns the record of writes, for a load that writes.
     #[must_use]
     pub fn territories(&self) -> &[Arc<Territory>] {

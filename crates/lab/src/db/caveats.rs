@@ -71,7 +71,7 @@ pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Ve
 /// Returns the facts about the hosts of a measured step, if there are several.
 pub(super) fn of_hosts(measured: &Measured, limits: &[Limit]) -> Vec<Fact> {
     let mut facts: Vec<Fact> = hosts_differ().into_iter().collect();
-    facts.extend(caveats::several(&measured.result.hosts));
+    facts.extend(caveats::of_hosts(&measured.result.hosts));
     facts.extend(caveats::straggler_of(measured, limits));
     facts.extend(losses(&measured.losses));
     facts
@@ -81,7 +81,7 @@ pub(super) fn of_hosts(measured: &Measured, limits: &[Limit]) -> Vec<Fact> {
 fn hosts_differ() -> Option<Fact> {
     let others = hosts::led()?.environments();
     let own = environment_on(real_clock());
-    caveats::differences(&std::iter::once(own).chain(others).collect::<Vec<_>>())
+    caveats::differences(&std::iter::once(own).chain(others).collect::<Vec<_>>(), &[])
 }
 
 /// Returns the facts that hosts were lost.
@@ -152,7 +152,7 @@ pub(super) fn of_search(
         // Processes with a hang time are not always in the database.
         facts.retain(|fact| !matches!(fact, Fact::Figure(figure) if figure.is_queue_depth()));
     }
-    facts.extend(answer.and_then(|point| caveats::several(&point.hosts)));
+    facts.extend(answer.iter().flat_map(|point| caveats::of_hosts(&point.hosts)));
     facts.extend(found.straggler.clone().map(|found| HostFact::Straggler(found).into()));
     facts.extend(hosts_differ());
     facts.extend(caveats::nothing_found(found));

@@ -80,8 +80,7 @@ impl Taken {
         target.check_globals(&DbLoad { processes: most, ..*load })?;
         let work = Work::Database(*load, WorkerNumbers::ALONE);
         let starting = Starting { work, max_depth: most };
-        let own =
-            hosts::led().map_or(starting.clone(), |led| starting.share(0, led.number() as u32));
+        let own = hosts::own_share(&starting, &Parts::equal(hosts::number())).into_owned();
         let Work::Database(part, numbers) = own.work else { return Err(hosts::other_target()) };
         let plan = part.pool_plan(own.max_depth, numbers);
         let (reads, writes) = (plan.mode.reads(), plan.mode.writes());

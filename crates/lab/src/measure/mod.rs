@@ -360,19 +360,21 @@ fn run_for(
     let begin_ns = pool.now_ns();
     let ends_by_time = duration_ns < LONGEST_NS;
     let mut end_ns = begin_ns.saturating_add(duration_ns);
-    let goes_on = |pool: &dyn WorkerPool, end_ns: u64| match phase {
+    let goes_on = |pool: &dyn WorkerPool, window_end_ns: u64, end_ns: u64| match phase {
         Phase::Measuring if pool.keeps_its_time() => true,
-        _ => pool.now_ns() < end_ns || !pool.has_begun(),
+        _ => window_end_ns < end_ns || !pool.has_begun(),
     };
-    let mut since_ns = begin_ns;
-    while goes_on(pool, end_ns) && !pool.finished() {
+    let (mut since_ns, mut window_end_ns) = (begin_ns, begin_ns);
+    while goes_on(pool, window_end_ns, end_ns) && !pool.finished() {
         if watch.interrupt.is_set() {
             return Ok(false);
         }
-        pool.advance(TICK_NS.min(end_ns.saturating_sub(pool.now_ns())))?;
+        let left_ns = end_ns.saturating_sub(pool.now_ns() + pool.window_delay_ns());
+        pool.advance(TICK_NS.min(left_ns))?;
+        window_end_ns = pool.now_ns() + pool.window_delay_ns();
         // After a pause, more windows may follow.
         if phase == Phase::Measuring
-            && (end_ns..end_ns.saturating_add(TICK_NS)).contains(&pool.now_ns())
+            && (end_ns..end_ns.saturating_add(TICK_NS)).contains(&window_end_ns)
         {
             pool.end_logs();
         }

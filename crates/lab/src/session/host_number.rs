@@ -1,10 +1,11 @@
 //! What depends on the number of hosts that do the I/O.
 
-use super::Rig;
 use super::hosts::led;
+use super::{Region, Rig};
 use crate::error::LabError;
 use iogauge_io::pool::Parts;
 use iogauge_model::Limit;
+use iogauge_model::load::Load;
 use iogauge_model::result::HostPart;
 
 /// Which of the hosts take part.
@@ -79,6 +80,33 @@ impl Rig {
     /// A limit on each of several hosts, and there is only one.
     pub fn check_limits(&self, limits: &[Limit]) -> Result<(), LabError> {
         limits.iter().try_for_each(|limit| Ok(limit.check_hosts(self.hosts())?))
+    }
+
+    /// Checks that no other host writes what one of these jobs of this host verifies.
+    ///
+    /// # Errors
+    /// A job writes a file or device that all hosts use.
+    pub(crate) fn check_not_overwritten(&self, jobs: &[(Load, Region)]) -> Result<(), LabError> {
+        let Some(target) = self.target() else { return Ok(()) };
+        let shared = |region: &Region| {
+            let parts = region.parts(target).into_iter();
+            parts
+                .filter(|part| part.shared_by().is_some())
+                .map(|part| part.path)
+                .collect::<Vec<_>>()
+        };
+        let verifying = jobs.iter().filter(|(load, _)| load.verify.is_some());
+        let verified: Vec<_> = verifying.flat_map(|(_, region)| shared(region)).collect();
+        let writing = jobs.iter().filter(|(load, _)| load.writes());
+        let written = writing.flat_map(|(_, region)| shared(region));
+        match written.into_iter().find(|path| verified.contains(path)) {
+            None => Ok(()),
+            Some(path) => Err(LabError::Mismatch(format!(
+                "verify: all hosts write {}, and overwrite each other's data; hint: use a directory, in which each \
+                 host has a file of its own",
+                path.display()
+            ))),
+        }
     }
 
     /// Checks that the target keeps written data, of one host.

@@ -6,17 +6,20 @@
 use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
+use crate::session::made_files::MadeFiles;
 use crate::session::sharing::{Identities, Sharing};
 use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::DbUrl;
 use iogauge_db::pool::WorkerNumbers;
 use iogauge_io::pool::{Parts, WorkerPool};
 use iogauge_io::targets::{HostNumber, Intent};
-use iogauge_model::Caveat;
 use iogauge_model::caveat::Command;
 use iogauge_model::load::{Arrivals, Load};
-use iogauge_model::result::{Environment, FileSystemFacts};
+use iogauge_model::plan::Job;
+use iogauge_model::result::{Environment, FileSystemFacts, VerifyEnd, VerifyResult};
+use iogauge_model::{Caveat, Step};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -113,28 +116,21 @@ pub struct Jobs {
     pub sharing: Vec<Sharing>,
     /// For each job, the number of streams of the hosts before this one.
     pub first_streams: Vec<u32>,
+    /// Number of the step in the plan, from 0, if its workers may write logs or verify states.
+    pub step: Option<usize>,
 }
 
 impl Jobs {
     fn new(jobs: Vec<(Load, Region)>, sharing: Vec<Sharing>) -> Self {
-        Self { first_streams: vec![0; jobs.len()], jobs, sharing }
+        Self { first_streams: vec![0; jobs.len()], jobs, sharing, step: None }
     }
 
     fn shared_out(&self, parts: &Parts) -> Vec<Self> {
-        let mut all = vec![Self::new(Vec::new(), self.sharing.clone()); parts.of(0).len()];
+        let none = Self { step: self.step, ..Self::new(Vec::new(), self.sharing.clone()) };
+        let mut all = vec![none; parts.hosts()];
         for (load, region) in &self.jobs {
-            let (numjobs, queue_depths) = (parts.of(load.numjobs), parts.of(load.queue_depth()));
             let mut first_stream = 0;
-            for host in parts.active() {
-                let own = Load {
-                    arrivals: load.arrivals.map(|arrivals| Arrivals {
-                        rate_iops: parts.of_rate(arrivals.rate_iops, host),
-                        ..arrivals
-                    }),
-                    // Two hosts with one seed would access the same blocks at the same time.
-                    seed: load.seed.wrapping_add((host as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-                    ..of_depth(load, numjobs[host], queue_depths[host])
-                };
+            for (host, own) in of_each_host(load, parts) {
                 all[host].first_streams.push(first_stream);
                 first_stream += own.numjobs;
                 all[host].jobs.push((own, region.clone()));
@@ -142,6 +138,23 @@ impl Jobs {
         }
         all
     }
+}
+
+/// Returns the part of a load for each host that has one, with the index of the host.
+fn of_each_host<'a>(load: &'a Load, parts: &'a Parts) -> impl Iterator<Item = (usize, Load)> + 'a {
+    let (numjobs, queue_depths) = (parts.of(load.numjobs), parts.of(load.queue_depth()));
+    parts.active().map(move |host| {
+        let own = Load {
+            arrivals: load.arrivals.map(|arrivals| Arrivals {
+                rate_iops: parts.of_rate(arrivals.rate_iops, host),
+                ..arrivals
+            }),
+            // Two hosts with one seed would access the same blocks at the same time.
+            seed: load.seed.wrapping_add((host as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            ..of_depth(load, numjobs[host], queue_depths[host])
+        };
+        (host, own)
+    })
 }
 
 impl Starting {
@@ -188,10 +201,39 @@ impl Starting {
         }
     }
 
-    /// Returns true for I/O of one job.
+    /// Returns the jobs; none for a database.
     #[must_use]
-    pub fn has_one_job(&self) -> bool {
-        matches!(&self.work, Work::Jobs(jobs) if jobs.jobs.len() == 1)
+    pub fn jobs(&self) -> &[(Load, Region)] {
+        match &self.work {
+            Work::Jobs(jobs) => &jobs.jobs,
+            Work::Database(..) => &[],
+        }
+    }
+
+    /// Returns the same workers as those of a step, by its number in the plan, from 0.
+    #[must_use]
+    pub fn of_step(mut self, step: Option<usize>) -> Self {
+        if let Work::Jobs(jobs) = &mut self.work {
+            jobs.step = step;
+        }
+        self
+    }
+
+    /// Returns the number of the step whose workers these are, if they may write logs or verify states.
+    pub(crate) fn step(&self) -> Option<usize> {
+        match &self.work {
+            Work::Jobs(jobs) => jobs.step,
+            Work::Database(..) => None,
+        }
+    }
+
+    /// Returns true if a host may do nothing for a while: the load is that of one job, which does not end by itself.
+    #[must_use]
+    pub fn may_rest(&self) -> bool {
+        match &self.work {
+            Work::Jobs(jobs) => matches!(&jobs.jobs[..], [(load, _)] if !load.is_counted()),
+            Work::Database(..) => false,
+        }
     }
 
     /// Returns true for transactions on a database.
@@ -206,6 +248,53 @@ fn of_depth(load: &Load, numjobs: u32, queue_depth: u32) -> Load {
     let numjobs = numjobs.max(1);
     Load { numjobs, iodepth: queue_depth.div_ceil(numjobs).max(1), ..load.clone() }
 }
+
+/// One of the hosts of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostId {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its name, which no other host has.
+    pub name: String,
+}
+
+/// The part of a plan that a host carries out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostPlan {
+    pub host: HostId,
+    /// Each with the region of each job.
+    pub steps: Vec<(Step, Vec<Region>)>,
+}
+
+impl HostPlan {
+    /// Returns the part of each of the hosts with these names, in their order. The hosts have equal parts.
+    #[must_use]
+    pub fn of_each(steps: &[(Step, Vec<Region>)], names: &[String]) -> Vec<Self> {
+        let parts = Parts::equal(names.len());
+        let of_host = |(number, name): (u32, &String)| Self {
+            host: HostId { number, name: name.clone() },
+            steps: Vec::new(),
+        };
+        let mut all: Vec<Self> = (1..).zip(names).map(of_host).collect();
+        for (step, regions) in steps {
+            for plan in &mut all {
+                plan.steps.push((Step { jobs: Vec::new(), ..step.clone() }, regions.clone()));
+            }
+            for job in &step.jobs {
+                for (host, load) in of_each_host(&job.load, &parts) {
+                    let own = all[host].steps.last_mut().map(|(step, _)| &mut step.jobs);
+                    own.into_iter().for_each(|jobs| {
+                        jobs.push(Job { name: job.name.clone(), load: load.clone() });
+                    });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What verifies this host's data, and may be ended by the interrupt.
+pub type ReadBack<'a> = Box<dyn FnOnce(&Interrupt) -> Result<VerifyResult, LabError> + 'a>;
 
 /// Workers that were started, or why they could not be.
 pub type Started = Result<Box<dyn WorkerPool>, LabError>;
@@ -258,6 +347,29 @@ pub trait Hosts: Debug + Send + Sync {
     /// names.
     fn database_reports(&self) -> Vec<(String, DbReport)>;
 
+    /// Lets the other hosts check their part of a plan whose jobs verify or write logs. They change nothing.
+    ///
+    /// # Errors
+    /// If one of them refuses or is lost.
+    fn check(&self, steps: &[(Step, Vec<Region>)]) -> Result<(), LabError>;
+
+    /// Lets all hosts read back what the workers of a step have written, at the same time; `own` does so here. They
+    /// read nothing if the verification has ended as `skipped`, and stop if one of them is interrupted, is lost, or
+    /// has found wrong data that ends the verification. Returns the results of the hosts that are not lost, by name.
+    ///
+    /// # Errors
+    /// If a host cannot read back.
+    fn read_back(
+        &self,
+        skipped: Option<VerifyEnd>,
+        interrupt: &Interrupt,
+        own: ReadBack<'_>,
+    ) -> Result<Vec<(String, VerifyResult)>, LabError>;
+
+    /// Lets the other hosts give their logs their names, as [`super::files::RunFiles::commit`]. Returns the files of
+    /// all that are not lost.
+    fn commit(&self, complete: bool) -> MadeFiles;
+
     /// Returns which host was lost during the run, and why.
     fn lost(&self) -> Option<String>;
 
@@ -286,6 +398,14 @@ static JOINED: OnceLock<Box<dyn Hosts>> = OnceLock::new();
 pub fn lead(hosts: Box<dyn Hosts>) {
     // Only the first call counts.
     let _ = JOINED.set(hosts);
+}
+
+/// Returns this host's part of the workers that are to be started: all of them if this process measures alone.
+pub(crate) fn own_share<'a>(starting: &'a Starting, parts: &Parts) -> Cow<'a, Starting> {
+    match led() {
+        None => Cow::Borrowed(starting),
+        Some(_) => Cow::Owned(starting.shared_out(parts).swap_remove(0)),
+    }
 }
 
 /// Returns the number of hosts that measure, with this one.
@@ -319,7 +439,7 @@ mod tests {
             let wanted = parts.of(iodepth * numjobs);
             for (own, wanted) in starting.shared_out(&parts).iter().zip(wanted) {
                 prop_assert!(own.queue_depth() >= wanted.max(1));
-                prop_assert!(own.queue_depth() < wanted.max(1) + jobs(own)[0].0.numjobs);
+                prop_assert!(own.queue_depth() < wanted.max(1) + own.jobs()[0].0.numjobs);
                 prop_assert!(own.max_depth >= wanted);
             }
         }
@@ -353,28 +473,21 @@ mod tests {
         Starting::new(vec![(load, Region::All)], 64, Vec::new())
     }
 
-    fn jobs(starting: &Starting) -> &[(Load, Region)] {
-        match &starting.work {
-            Work::Jobs(jobs) => &jobs.jobs,
-            Work::Database(..) => panic!("a database"),
-        }
-    }
-
     #[test]
     fn hosts_have_equal_rates_and_other_seeds() {
         let all = arriving().shared_out(&Parts::equal(3));
         for own in &all {
-            assert_eq!(jobs(own)[0].0.arrivals.unwrap().rate_iops, 300.0);
+            assert_eq!(own.jobs()[0].0.arrivals.unwrap().rate_iops, 300.0);
         }
-        assert_eq!(jobs(&all[0])[0].0.seed, 7);
-        assert_ne!(jobs(&all[1])[0].0.seed, jobs(&all[2])[0].0.seed);
+        assert_eq!(all[0].jobs()[0].0.seed, 7);
+        assert_ne!(all[1].jobs()[0].0.seed, all[2].jobs()[0].0.seed);
     }
 
     #[test]
     fn host_without_a_part_starts_nothing() {
         let all = arriving().shared_out(&Parts::weighted(vec![2, 1, 5]).first(2));
-        let rate = |own: &Starting| jobs(own)[0].0.arrivals.unwrap().rate_iops;
+        let rate = |own: &Starting| own.jobs()[0].0.arrivals.unwrap().rate_iops;
         assert_eq!((rate(&all[0]), rate(&all[1])), (600.0, 300.0));
-        assert!(jobs(&all[2]).is_empty());
+        assert!(all[2].jobs().is_empty());
     }
 }

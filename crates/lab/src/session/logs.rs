@@ -1,6 +1,7 @@
 //! The log files of a run, in fio's formats.
 
 use crate::error::LabError;
+use crate::session::hosts::HostId;
 use iogauge_fio::log_out::LogKind;
 use iogauge_io::logs::{LogFiles, LogWriter, WorkerLogs};
 use iogauge_io::worker::WorkerError;
@@ -14,17 +15,26 @@ pub struct RunLogs {
     steps: Vec<Option<StepLogs>>,
 }
 
-/// The logs of the workers of a step, by their number; `None` for workers without logs.
+/// The logs of the workers of a step.
 #[derive(Debug, Clone)]
-pub struct StepLogs(Vec<Option<WorkerLogs>>);
+pub struct StepLogs {
+    /// By the number of the worker; `None` for workers without logs.
+    workers: Vec<Option<WorkerLogs>>,
+    /// True if they begin with the first I/O, because the step has no ramp.
+    from_start: bool,
+}
 
 impl RunLogs {
     /// Checks where the workers of these steps would write logs. Changes nothing. As in fio, workers are numbered over
-    /// all steps, from 1.
+    /// all steps, from 1, and the names of logs from several hosts end with that of the host. `host` is this one of
+    /// several hosts.
     ///
     /// # Errors
     /// A log would replace a file that is not a log, or its directory cannot be written.
-    pub fn check<'a>(steps: impl Iterator<Item = &'a Step>) -> Result<Self, LabError> {
+    pub fn check<'a>(
+        steps: impl Iterator<Item = &'a Step>,
+        host: Option<&HostId>,
+    ) -> Result<Self, LabError> {
         let mut run = Self::default();
         let mut number = 0;
         for step in steps {
@@ -38,14 +48,15 @@ impl RunLogs {
                     };
                     let mut files = [const { None }; LogKind::ALL.len()];
                     for (kind, file) in LogKind::ALL.into_iter().zip(&mut files) {
-                        let path = kind.path(logs, number);
+                        let path = kind.path(logs, number).map(|path| of_host(path, host));
                         *file = path.map(|path| run.files.open(&path)).transpose()?;
                     }
                     workers.push(Some(WorkerLogs { logs: logs.clone(), files }));
                 }
             }
             let has_logs = workers.iter().any(Option::is_some);
-            run.steps.push(has_logs.then_some(StepLogs(workers)));
+            let logs = StepLogs { workers, from_start: step.ramp_ns == 0 };
+            run.steps.push(has_logs.then_some(logs));
         }
         Ok(run)
     }
@@ -66,9 +77,17 @@ impl RunLogs {
 
 impl StepLogs {
     /// Starts the thread that writes the logs of a step, which begin after its ramp.
-    pub(crate) fn start(self, step: &Step) -> Result<LogWriter, LabError> {
-        let Self(workers) = self;
-        let writer = LogWriter::start(workers, step.ramp_ns == 0);
+    pub(crate) fn start(self) -> Result<LogWriter, LabError> {
+        let writer = LogWriter::start(self.workers, self.from_start);
         Ok(writer.map_err(WorkerError::Thread)?)
     }
+}
+
+/// Returns the path of a log on one of several hosts, which may share its directory. fio names the logs of its servers
+/// like this.
+fn of_host(path: PathBuf, host: Option<&HostId>) -> PathBuf {
+    let Some(host) = host else { return path };
+    let mut path = path.into_os_string();
+    path.push(format!(".{}", host.name.replace('/', "_")));
+    path.into()
 }

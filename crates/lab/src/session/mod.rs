@@ -7,9 +7,11 @@ mod host_number;
 pub mod hosts;
 pub mod job_files;
 pub mod logs;
+pub mod made_files;
 mod open;
 pub mod prepare;
 pub mod profile;
+pub(crate) mod records;
 mod region;
 pub(crate) mod reserve;
 pub mod rig;
@@ -32,9 +34,9 @@ use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch, process_pauses};
 use crate::search::{self, SearchOutcome, SearchPlan};
 use crate::session::files::StepFiles;
-use crate::session::hosts::{Examined, Examining, Hosts};
+use crate::session::hosts::{Examined, Examining, Hosts, Starting};
 use crate::session::prepare::{Prepared, prepare, prepare_own};
-use crate::session::verify::Checks;
+use crate::session::records::{Records, Verified};
 use iogauge_io::clock::Clock;
 use iogauge_io::engine;
 use iogauge_io::machine::{self, DeviceQueues, Roots, Sampler};
@@ -194,36 +196,45 @@ pub fn run_with_files(
     files: StepFiles,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
-    let jobs = Region::of_jobs(step, regions);
+    let (jobs, max_depth) = (Region::of_jobs(step, regions), step.queue_depth());
+    let starting = Starting::new(jobs, max_depth, rig.sharing().to_vec()).of_step(files.step);
     let mut sampler = sampler(rig)?;
     // fio verifies its writes itself.
-    let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs, &files.states)? };
+    let records = match rig.via() {
+        Some(_) => None,
+        None => Some(Records::of(rig, &hosts::own_share(&starting, &rig.parts_of_hosts()), files)?),
+    };
     if step.ramp_ns == 0 {
         watch.observer.window_begins();
     }
-    let mut pool = match (&checks, files.logs) {
-        (None, None) => rig.pool_of(step, regions)?,
-        (checks, logs) => {
-            let unchecked = vec![None; jobs.len()];
-            let verify = checks.as_ref().map_or(&unchecked, |checks| &checks.jobs);
-            let logs = logs.map(|logs| logs.start(step)).transpose()?;
-            rig.pool_extended(&jobs, verify, logs, step.queue_depth())?
-        }
+    let mut pool = match &records {
+        None => rig.pool_of(step, regions)?,
+        Some(records) => records.start(rig, &starting)?,
     };
     pool.hurry_when(watch.interrupt.flag());
     let mut measured = reserve::watched(rig, watch, |watch| {
         measure::step(pool.as_mut(), step, sampler.as_mut(), watch)
     })?;
-    measured.fault = pool
-        .fault()
-        .map(|(job, fault)| IoFault { part: jobs[job as usize].1.number_of(fault.part), ..fault });
-    if let Some(checks) = &checks {
-        // Ends all writing and closes the files first.
-        drop(pool);
-        measured.saved_states = files.states.save(&checks.jobs);
-        let verified = checks.read_back(rig, &jobs, measured.interrupted, watch)?;
-        measured.interrupted |= verified.end == VerifyEnd::Interrupted;
-        measured.result.verify = Some(verified);
+    measured.fault = pool.fault().map(|(job, fault)| {
+        let region = &starting.jobs()[job as usize].1;
+        IoFault { part: region.number_of(fault.part), ..fault }
+    });
+    let skipped = if measured.interrupted || !measured.losses.is_empty() {
+        Some(VerifyEnd::Interrupted)
+    } else {
+        pool.found_fatal().then_some(VerifyEnd::Fatal)
+    };
+    // Ends all writing and closes the files first.
+    drop(pool);
+    let Some(records) = records else { return Ok(measured) };
+    if let Some(verified) = records.verify(rig, skipped, watch)? {
+        let Verified { result, states } = verified;
+        measured.interrupted |= result.end == VerifyEnd::Interrupted;
+        measured.result.verify = Some(result);
+        measured.saved_states = states;
+    }
+    if measured.losses.is_empty() {
+        measured.losses.extend(hosts::led().and_then(|hosts| hosts.lost()));
     }
     Ok(measured)
 }

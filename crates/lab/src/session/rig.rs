@@ -349,7 +349,7 @@ impl Rig {
     }
 
     fn pool_here(&self, jobs: &Jobs, max_depth: u32) -> Result<Box<dyn WorkerPool>, LabError> {
-        let Jobs { jobs, sharing, first_streams } = jobs;
+        let Jobs { jobs, sharing, first_streams, .. } = jobs;
         match &self.medium {
             Medium::Simulated(slot) => {
                 let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load)).collect();
@@ -372,34 +372,38 @@ impl Rig {
         PoolJob { load: load.clone(), files: Files::default(), extents }
     }
 
-    /// As [`Self::pool_on`], for jobs some of which verify or write logs.
+    /// As [`Self::pool_here`], for jobs some of which verify or write logs.
     pub(crate) fn pool_extended(
         &self,
-        jobs: &[(Load, Region)],
+        starting: &Starting,
         verify: &[Option<Arc<JobVerify>>],
         logs: Option<LogWriter>,
-        max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
-        if hosts::led().is_some() {
-            return Err(LabError::Mismatch(
-                "several hosts can neither verify nor write logs; hint: use one host".to_owned(),
-            ));
-        }
+        let Work::Jobs(Jobs { jobs, sharing, first_streams, .. }) = &starting.work else {
+            return Err(hosts::other_target());
+        };
         let target = match &self.medium {
             Medium::Real(target) => target,
             Medium::Simulated(slot) => {
                 let jobs = jobs.iter().zip(verify);
                 let jobs =
                     jobs.map(|((load, _), verify)| (self.simulated_job(load), verify.clone()));
-                let pool = VirtualPool::start_verified(jobs.collect(), logs, slot, max_depth)?;
+                let most = starting.max_depth;
+                let pool = VirtualPool::start_verified(jobs.collect(), logs, slot, most)?;
                 return Ok(Box::new(pool));
             }
         };
-        let jobs = jobs.iter().zip(verify).map(|((load, region), verify)| {
-            job(target, load, region).map(|job| (job, verify.clone()))
+        let jobs = jobs.iter().zip(first_streams).zip(verify);
+        let jobs = jobs.map(|(((load, region), first_stream), verify)| {
+            // What is verified is known by its place in the whole region.
+            let job = match verify {
+                Some(_) => job(target, load, region),
+                None => job_of_host(target, load, region, sharing, *first_stream),
+            };
+            Ok((job?, verify.clone()))
         });
-        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(ThreadPool::start_verified(jobs, logs, max_depth)?))
+        let jobs = jobs.collect::<Result<Vec<_>, LabError>>()?;
+        Ok(Box::new(ThreadPool::start_verified(jobs, logs, starting.max_depth)?))
     }
 
     /// Returns the specification of a simulated target.

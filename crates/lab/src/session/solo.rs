@@ -21,13 +21,19 @@ const MOST_DEPTH: u32 = 256;
 /// the hosts have equal parts.
 ///
 /// # Errors
-/// There is one host, a worker cannot be started, or its engine fails.
+/// There is one host, a job writes logs, a worker cannot be started, or its engine fails.
 pub fn measure(
     rig: &mut Rig,
     jobs: &[(Load, Region)],
     watch: &mut Watch<'_>,
 ) -> Result<(), LabError> {
     rig.check_several_hosts("--share=solo")?;
+    if jobs.iter().any(|(load, _)| load.logs.is_some()) {
+        return Err(LabError::Mismatch(
+            "--share=solo: the workers of logs have equal parts; hint: leave out the logs or --share"
+                .to_owned(),
+        ));
+    }
     let names = rig.host_names();
     let regions: Vec<Region> = jobs.iter().map(|(_, region)| region.clone()).collect();
     let step = alone(jobs, names.len() as u32);
@@ -67,6 +73,8 @@ fn alone(jobs: &[(Load, Region)], hosts: u32) -> Step {
             number_ios: None,
             io_size_bytes: None,
             steady_state: None,
+            verify: None,
+            logs: None,
             ..load.clone()
         };
         Job { name: load.label(), load }

@@ -9,7 +9,7 @@ use crate::session::rig::Rig;
 use crate::session::verify_states::StepStates;
 use iogauge_io::engine::Files;
 use iogauge_io::verify::check::{Check, CheckJob, CheckReads};
-use iogauge_io::verify::{BadUnit, Findings, JobVerify, Ledger, Writer};
+use iogauge_io::verify::{BadUnit, Findings, JobVerify, Ledger, MOST_FINDINGS, Writer};
 use iogauge_model::Step;
 use iogauge_model::load::Load;
 use iogauge_model::result::{
@@ -55,6 +55,7 @@ impl Checks {
             return Ok(None);
         }
         rig.check_keeps_data()?;
+        rig.check_not_overwritten(jobs)?;
         let parts: Vec<_> = jobs.iter().map(|(_, region)| rig.extents_on(region)).collect();
         let both = jobs.iter().zip(&parts);
         let writers: Vec<_> = both.map(|((load, _), parts)| Writer { load, parts }).collect();
@@ -69,12 +70,12 @@ impl Checks {
     }
 
     /// Reads back what the jobs have written, for jobs that want it, and returns all findings,
-    /// including those of the jobs' own reads. A step that was interrupted is not read back.
+    /// including those of the jobs' own reads. A step that has ended as `skipped` is not read back.
     pub(crate) fn read_back(
         &self,
         rig: &Rig,
         jobs: &[(Load, Region)],
-        interrupted: bool,
+        skipped: Option<VerifyEnd>,
         watch: &mut Watch<'_>,
     ) -> Result<VerifyResult, LabError> {
         let wants = |load: &Load| load.verify.as_ref().is_some_and(|verify| verify.reads_back);
@@ -93,8 +94,8 @@ impl Checks {
         let begun = Instant::now();
         let reads = !check.is_empty();
         let nothing_asked = !reads && verifying.clone().next().is_some();
-        let (end, done) = if interrupted {
-            (VerifyEnd::Interrupted, Vec::new())
+        let (end, done) = if let Some(end) = skipped {
+            (end, Vec::new())
         } else if self.findings.is_over() {
             (VerifyEnd::Fatal, Vec::new())
         } else if nothing_asked {
@@ -178,6 +179,7 @@ impl Checks {
         algorithms.dedup();
         let paths = rig.paths();
         let finding = |found: BadUnit| VerifyFinding {
+            host: None,
             path: paths
                 .get(found.part as usize)
                 .map_or_else(|| rig.text().to_owned(), |path| path.display().to_string()),
@@ -202,6 +204,64 @@ impl Checks {
     }
 }
 
+/// Sums up the results of several hosts, given with their names.
+pub(super) fn sum(results: Vec<(String, VerifyResult)>) -> VerifyResult {
+    let mut sum = VerifyResult { end: VerifyEnd::Complete, ..VerifyResult::default() };
+    let mut findings = Vec::new();
+    let (mut read, mut reads_of_jobs) = (CheckReads::default(), Vec::new());
+    for (host, result) in results {
+        sum.algorithm = result.algorithm;
+        sum.units += result.units;
+        sum.bytes += result.bytes;
+        sum.unjudged += result.unjudged;
+        sum.unwritten += result.unwritten;
+        sum.corrupted += result.corrupted;
+        sum.seconds = sum.seconds.max(result.seconds);
+        sum.end = worse(sum.end, result.end);
+        add_reads(&mut read, result.read.as_deref());
+        sum.jobs.resize(result.jobs.len(), VerifyJobResult::default());
+        reads_of_jobs.resize_with(result.jobs.len(), CheckReads::default);
+        for (job, of_host) in result.jobs.iter().enumerate() {
+            sum.jobs[job].corrupted += of_host.corrupted;
+            add_reads(&mut reads_of_jobs[job], of_host.read.as_deref());
+        }
+        let found = result.findings.into_iter().enumerate();
+        findings.extend(
+            found.map(|(number, found)| {
+                (number, VerifyFinding { host: Some(host.clone()), ..found })
+            }),
+        );
+    }
+    sum.read = direction(read, sum.seconds);
+    for (job, reads) in sum.jobs.iter_mut().zip(reads_of_jobs) {
+        job.read = direction(reads, sum.seconds);
+    }
+    // The first ones of each host, so that none is hidden by another.
+    findings.sort_by_key(|(number, _)| *number);
+    findings.truncate(MOST_FINDINGS);
+    sum.findings = findings.into_iter().map(|(_, found)| found).collect();
+    sum.findings.sort_by(|a, b| {
+        (&a.host, &a.path, a.offset_bytes).cmp(&(&b.host, &b.path, b.offset_bytes))
+    });
+    sum
+}
+
+/// Returns the end of a verification on two hosts. Wrong data counts more than an interrupt.
+pub(super) fn worse(a: VerifyEnd, b: VerifyEnd) -> VerifyEnd {
+    use VerifyEnd::{Complete, Fatal, Interrupted, NotAsked};
+    let order = [Complete, NotAsked, Interrupted, Fatal];
+    let worst = order.into_iter().rev().find(|end| [a, b].contains(end));
+    worst.unwrap_or(a)
+}
+
+fn add_reads(sum: &mut CheckReads, of_host: Option<&DirectionResult>) {
+    if let Some(read) = of_host {
+        sum.ios += read.ios;
+        sum.bytes += read.bytes;
+        sum.service.merge(&read.service_histogram);
+    }
+}
+
 /// Returns the figures of reads, which took this long together; `None` if there were none.
 fn direction(reads: CheckReads, seconds: f64) -> Option<Box<DirectionResult>> {
     let CheckReads { ios, bytes, service } = reads;
@@ -221,4 +281,57 @@ fn direction(reads: CheckReads, seconds: f64) -> Option<Box<DirectionResult>> {
         service_histogram: service,
         response_histogram: None,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::result::VerifyFault;
+
+    fn of_host(wrong: u64, end: VerifyEnd) -> VerifyResult {
+        let mut reads = CheckReads { ios: 10, bytes: 40_960, ..CheckReads::default() };
+        reads.service.record_n(1000 * (wrong + 1), 10);
+        let finding = |block: u64| VerifyFinding {
+            host: None,
+            path: "/t".to_owned(),
+            offset_bytes: block * 4096,
+            length_bytes: 4096,
+            reason: VerifyFault::HeaderDamaged,
+        };
+        VerifyResult {
+            algorithm: "crc32c".to_owned(),
+            units: 10,
+            bytes: 40_960,
+            corrupted: wrong,
+            seconds: 2.0,
+            read: direction(reads, 2.0),
+            end,
+            findings: (0..wrong.min(16)).map(finding).collect(),
+            ..VerifyResult::default()
+        }
+    }
+
+    #[test]
+    fn results_of_hosts_are_summed_and_no_host_hides_another() {
+        let results = [(0, VerifyEnd::Complete), (40, VerifyEnd::Complete), (2, VerifyEnd::Fatal)];
+        let named = results.iter().zip(["a", "b", "c"]);
+        let sum = sum(named.map(|((n, end), host)| (host.to_owned(), of_host(*n, *end))).collect());
+        assert_eq!((sum.units, sum.bytes, sum.corrupted), (30, 122_880, 42));
+        assert_eq!((sum.seconds, sum.end), (2.0, VerifyEnd::Fatal));
+        let read = sum.read.unwrap();
+        assert_eq!((read.ios, read.bytes, read.bytes_per_sec), (30, 122_880, 61_440.0));
+        assert_eq!(read.service_histogram.max_ns(), 41_000);
+        let of =
+            |host: &str| sum.findings.iter().filter(|f| f.host.as_deref() == Some(host)).count();
+        assert_eq!((sum.findings.len(), of("b"), of("c")), (16, 14, 2));
+    }
+
+    #[test]
+    fn worst_end_of_hosts_counts() {
+        use VerifyEnd::{Complete, Fatal, Interrupted, NotAsked};
+        assert_eq!(worse(Complete, Interrupted), Interrupted);
+        assert_eq!(worse(Fatal, Interrupted), Fatal);
+        assert_eq!(worse(NotAsked, NotAsked), NotAsked);
+        assert_eq!(worse(Complete, Complete), Complete);
+    }
 }

@@ -1,6 +1,7 @@
 //! Files with what the jobs of a run have written, for a later run that verifies it.
 
 use crate::error::{LabError, VerifyStateError};
+use crate::session::hosts::HostId;
 use iogauge_io::output::{OutputError, OutputFile, Replace};
 use iogauge_io::verify::JobVerify;
 use iogauge_io::verify::state::{self, SavedState};
@@ -29,18 +30,22 @@ struct JobState {
 
 impl RunStates {
     /// Checks where the jobs of these steps would write their states, and reads those that they verify. Changes
-    /// nothing. As in fio, clones are numbered over all steps, from 0.
+    /// nothing. As in fio, clones are numbered over all steps, from 0. `host` is this one of several hosts.
     ///
     /// # Errors
     /// A state would replace another file or cannot be written, or one cannot be read.
-    pub fn check<'a>(steps: impl Iterator<Item = &'a Step>) -> Result<Self, LabError> {
+    pub fn check<'a>(
+        steps: impl Iterator<Item = &'a Step>,
+        host: Option<&HostId>,
+    ) -> Result<Self, LabError> {
         let mut run = Self::default();
         let mut thread = 0;
         for step in steps {
             let mut jobs = Vec::new();
             for job in &step.jobs {
                 let state = job.load.verify.as_ref().and_then(|verify| verify.state.as_ref());
-                let path = state.map(|state| PathBuf::from(state.file_name(thread)));
+                let number = host.map(|host| host.number);
+                let path = state.map(|state| PathBuf::from(state.file_name(thread, number)));
                 thread += job.load.numjobs;
                 let (Some(state), Some(path)) = (state, path) else {
                     jobs.push(JobState::default());

@@ -21,6 +21,7 @@ pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
         engine: EngineKind::Psync,
         processors: 2,
         memory_bytes: 8 << 30,
+        hosts: 1,
     }
 }
 

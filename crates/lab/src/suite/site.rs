@@ -77,6 +77,8 @@ pub struct Site {
     pub processors: u32,
     /// Memory of the machine, in bytes; 0 if unknown.
     pub memory_bytes: u64,
+    /// Number of hosts that do the I/O, at least 1.
+    pub hosts: u32,
 }
 
 impl Site {
@@ -107,6 +109,7 @@ impl Site {
             engine,
             processors: processors(),
             memory_bytes: Memory::read(&Roots::default()).unwrap_or_default().total_bytes,
+            hosts: rig.hosts() as u32,
         }
     }
 

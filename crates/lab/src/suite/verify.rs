@@ -137,7 +137,10 @@ impl Suite for Rounds {
     }
 
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
-        let blocks = self.part_bytes(site).iter().map(|bytes| bytes / self.block_bytes).sum();
+        let of_host =
+            self.part_bytes(site).iter().map(|bytes| bytes / self.block_bytes).sum::<u64>();
+        // Each host has files of its own.
+        let blocks = of_host * u64::from(site.hosts);
         let done = RoundsDone { blocks, block_bytes: self.block_bytes, rounds: self.rounds, steps };
         (done.conclusion(), Vec::new())
     }

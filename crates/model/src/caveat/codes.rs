@@ -62,7 +62,7 @@ caveat_codes! {
     NoDevice = "no-device", Doubt, "no device is behind the file system",
         "use a directory on a file system with a block device (df -T lists file systems)";
     RemoteCache = "remote-cache", Note, "a cache of the file system's server may answer",
-        "use a --size larger than the memory of the servers and of this machine";
+        "iogauge prepare TARGET --size=SIZE, with a SIZE larger than the memory of the servers and of this machine";
     VolatileWriteCache = "volatile-write-cache", Doubt, "writes return before they are durable",
         "add --sync=dsync to measure durable writes";
     EngineFallback = "engine-fallback", Note, "another I/O engine was used",

@@ -54,7 +54,7 @@ impl HostFact {
                 format!(
                     "{processes} of the processes ran on {host}, so they are not hosts of their own"
                 ),
-                "start one process on each host: mpirun --map-by ppr:1:node with Open MPI, -ppn 1 with MPICH",
+                "start one process on each host, as docs/hosts.md shows",
             ),
             Self::ClientBound { hosts, percent } => Caveat::new(
                 CaveatCode::ClientBound,

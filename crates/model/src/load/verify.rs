@@ -238,10 +238,12 @@ impl Verify {
 }
 
 impl VerifyState {
-    /// Returns the name of the file as in fio. `thread` is the number of the job's first clone in the run, from 0.
+    /// Returns the name of the file as in fio. `thread` is the number of the job's first clone in the run, from 0, and
+    /// `host` that of one of several hosts, from 1.
     #[must_use]
-    pub fn file_name(&self, thread: u32) -> String {
-        format!("local-{}-{thread}-verify.state", self.name.replace('/', "."))
+    pub fn file_name(&self, thread: u32, host: Option<u32>) -> String {
+        let place = host.map_or_else(|| "local".to_owned(), |number| format!("host-{number}"));
+        format!("{place}-{}-{thread}-verify.state", self.name.replace('/', "."))
     }
 }
 

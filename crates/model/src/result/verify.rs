@@ -124,6 +124,9 @@ impl fmt::Display for VerifyFault {
 /// A unit with wrong data.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyFinding {
+    /// Name of the host that found it; `None` if there is one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Path of the file or device.
     pub path: String,
     /// Offset of the unit.
@@ -132,6 +135,16 @@ pub struct VerifyFinding {
     pub length_bytes: u64,
     /// What is wrong.
     pub reason: VerifyFault,
+}
+
+impl VerifyFinding {
+    /// Returns the path, with the host if there are several.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.host
+            .as_ref()
+            .map_or_else(|| self.path.clone(), |host| format!("{host}: {}", self.path))
+    }
 }
 
 /// How the verification ended.
@@ -150,7 +163,7 @@ pub enum VerifyEnd {
 }
 
 /// Result of the verification of a step.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyResult {
     /// The algorithm, by its name in fio.
     pub algorithm: String,

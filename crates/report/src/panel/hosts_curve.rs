@@ -4,7 +4,7 @@ use super::timeline::titles;
 use super::{Drawn, Figure, Panel};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, count,
-    latency_ns, legend, width_of,
+    latency_ns, legend,
 };
 use crate::exhibit::Exhibit;
 use iogauge_model::result::{HostsCurveFindings, HostsOutcome, HostsPoint};
@@ -21,8 +21,6 @@ pub const PANEL: Panel = Panel {
 };
 
 const HEIGHT: f64 = 260.0;
-/// Space above the plot, for the mark of the saturation.
-const ABOVE: f64 = 40.0;
 /// Half the width of the ends of an interval.
 const CAP: f64 = 4.0;
 
@@ -44,10 +42,10 @@ fn given(found: &HostsCurveFindings) -> impl Iterator<Item = &HostsPoint> {
 }
 
 fn scene(found: &HostsCurveFindings, width: f64) -> Scene {
-    let mut scene = Scene::new(width, ABOVE + HEIGHT + Frame::BELOW);
+    let mut scene = Scene::new(width, Frame::ABOVE + HEIGHT + Frame::BELOW);
     let frame = Frame {
         x: Frame::LEFT,
-        y: ABOVE,
+        y: Frame::ABOVE,
         width: width - Frame::LEFT - Frame::RIGHT,
         height: HEIGHT,
     };
@@ -78,17 +76,17 @@ fn scene(found: &HostsCurveFindings, width: f64) -> Scene {
     scene
 }
 
-/// Draws a vertical line at the number of hosts that saturates the target, with its name above the plot.
+/// Draws a vertical line at the number of hosts that saturates the target, with its name beside it.
 fn saturation(scene: &mut Scene, found: &HostsCurveFindings, frame: Frame, x: Scale) {
     let Some(HostsOutcome::SaturatesAt(hosts)) = found.outcome else { return };
     let at = x.at(f64::from(hosts));
     let ends = frame.ys().map(|y| (at, y));
     scene.line(ends, Stroke::dashed(Ink::Good, 1.4));
+    let is_left = at < frame.x + frame.width / 2.0;
+    let (beside, anchor) =
+        if is_left { (at + 6.0, Anchor::Start) } else { (at - 6.0, Anchor::End) };
     let words = format!("saturates at {}", counted(hosts));
-    let half = width_of(&words, Text::SIZE) / 2.0;
-    let [left, right] = [frame.x, frame.x + frame.width];
-    let middle = at.clamp(left + half, (right - half).max(left + half));
-    scene.text(Text::new(middle, frame.y - 6.0, Anchor::Middle, Ink::Good, words));
+    scene.text(Text::new(beside, frame.y + frame.height - 8.0, anchor, Ink::Good, words));
 }
 
 /// Draws the line on which the capacity grows as much as the number of hosts, as far as it is in the plot.

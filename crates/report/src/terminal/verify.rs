@@ -37,7 +37,8 @@ pub(super) fn write(sheet: &mut Sheet, verify: &VerifyResult) {
     }
     for found in &verify.findings {
         let (offset, length) = (found.offset_bytes, found.length_bytes);
-        let text = format!("{} offset {offset}, {length} bytes: {}", found.path, found.reason);
+        let place = found.place();
+        let text = format!("{place} offset {offset}, {length} bytes: {}", found.reason);
         sheet.text(Paint::Bad, &text);
     }
     let more = verify.corrupted.saturating_sub(verify.findings.len() as u64);
@@ -86,6 +87,7 @@ mod tests {
         assert_eq!(text(&good), wanted);
         let reason = VerifyFault::Corrupt { differing_bytes: 1, first_byte: 9, bit: Some(3) };
         let finding = VerifyFinding {
+            host: None,
             path: "/dev/x".to_owned(),
             offset_bytes: 8192,
             length_bytes: 4096,
@@ -100,6 +102,9 @@ and 2 more
 1 block not judged: several writes were under way at once, or one failed
 ";
         assert_eq!(text(&bad), wanted);
+        let of_host = VerifyFinding { host: Some("b".to_owned()), ..bad.findings[0].clone() };
+        let of_host = VerifyResult { findings: vec![of_host], ..bad };
+        assert!(text(&of_host).contains("\nb: /dev/x offset 8192, "), "{}", text(&of_host));
         let none = VerifyResult { units: 0, bytes: 0, ..good };
         let interrupted = VerifyResult { end: VerifyEnd::Interrupted, ..none.clone() };
         assert!(text(&interrupted).starts_with("Not verified: "));

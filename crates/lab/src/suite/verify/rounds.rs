@@ -199,7 +199,7 @@ impl RoundsDone<'_> {
         );
         for (_, found) in self.found() {
             table.row([
-                Cell::Text(found.path.clone()),
+                Cell::Text(found.place()),
                 Cell::Text(found.offset_bytes.to_string()),
                 Cell::Text(found.length_bytes.to_string()),
                 Cell::Text(found.reason.to_string()),
@@ -231,7 +231,7 @@ impl RoundsDone<'_> {
 
 /// Example: `/dev/sdb, offset 4096: corrupt: bit 3 of byte 17 is flipped`.
 fn named(found: &VerifyFinding) -> String {
-    format!("{}, offset {}: {}", found.path, found.offset_bytes, found.reason)
+    format!("{}, offset {}: {}", found.place(), found.offset_bytes, found.reason)
 }
 
 /// Example: `when round 2 was read back`.
@@ -262,6 +262,7 @@ mod tests {
     fn step(stage: Stage, corrupted: u64) -> SuiteStepResult {
         let mut result = FioResult::default().to_step();
         let findings = (0..corrupted.min(16)).map(|block| VerifyFinding {
+            host: None,
             path: "/t".to_owned(),
             offset_bytes: block * 4096,
             length_bytes: 4096,
