@@ -99,7 +99,7 @@ impl Follower<'_> {
                 Order::End => return Ended::ByOrder,
                 Order::Introduce => Ok(Report::Introduced {
                     environment: Box::new(environment_on(real_clock())),
-                    boot_id: boot_id(),
+                    boot_id: boot_id().ok(),
                 }),
                 Order::Open(opening) => {
                     // Releases the locks on the last target first.

@@ -146,8 +146,8 @@ impl Followers {
     /// Returns the largest error of a host's clock against that of this host, in nanoseconds; `None` before all are
     /// compared.
     pub(crate) fn clock_error_ns(&self) -> Option<u64> {
-        let errors = self.ranks().into_iter().map(|rank| self.clock_error_ns_of(rank));
-        errors.into_iter().try_fold(0, |most: u64, error| Some(most.max(error?)))
+        let mut errors = self.ranks().into_iter().map(|rank| self.clock_error_ns_of(rank));
+        errors.try_fold(0, |most: u64, error| Some(most.max(error?)))
     }
 
     /// Returns the error of a host's clock against that of this host, in nanoseconds; `None` before they are compared.
@@ -328,7 +328,7 @@ impl Leader {
         let ranks = followers.ranks();
         let number = followers.order(&ranks, |_| Order::Introduce);
         let answers = followers.answers(&ranks, number, Some(PATIENCE))?;
-        let (own, own_boot_id) = (env!("CARGO_PKG_VERSION"), boot_id());
+        let (own, own_boot_id) = (env!("CARGO_PKG_VERSION"), boot_id().ok());
         let mut other = None;
         for (rank, answer) in answers {
             if let Report::Introduced { environment, boot_id } = answer {

@@ -254,9 +254,7 @@ impl HostsPool {
             }
         }
     }
-}
 
-impl HostsPool {
     /// Adds to the windows of the hosts that take part what their workers do not know.
     fn describe(&mut self, windows: &mut [HostWindow]) {
         let own = self.takes_part().then(|| Client::here(self.own.as_ref()));

@@ -249,7 +249,7 @@ pub fn other_hosts_join_a_shared_run_on_a_server(fixture: &Fixture) {
         assert!(matches!(held, Err(DbError::Busy(_))), "{held:?}");
     };
     kept_out();
-    // Whoever leaves last opens the door.
+    // Others get the lock once the last of these runs has ended.
     drop(first);
     kept_out();
     drop(joined);

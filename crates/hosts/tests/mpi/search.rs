@@ -29,19 +29,37 @@ impl Devices {
     }
 }
 
+/// A device of 2,000 IOPS that all hosts share.
+struct Shared {
+    _throttle: Throttle,
+    device: Loop,
+}
+
+impl Shared {
+    fn new() -> Result<Self, String> {
+        let device = Loop::new_in(Path::new("/dev/shm"), 64 * MIB)?;
+        let throttle = Throttle::of_each(&[(&device.path, 2000)])?;
+        Ok(Self { device, _throttle: throttle })
+    }
+
+    fn target(&self) -> &str {
+        self.device.path.to_str().unwrap()
+    }
+
+    /// Checks that a search on these hosts finds it.
+    fn is_found(&self, network: &Network, mpi: Mpi) {
+        let (iops, queue_depth) =
+            Place::new().find(network, mpi, self.target(), "mean<=10ms", "40s");
+        assert!((1960.0..=2040.0).contains(&iops), "{iops}");
+        assert!((19..=21).contains(&queue_depth), "{queue_depth}");
+    }
+}
+
 #[test]
 fn shared_device_is_found_at_its_own_speed() {
-    const NAME: &str = "shared_device_is_found_at_its_own_speed";
     let mpi = built_for();
     let network = or_skip!("shared_device_is_found_at_its_own_speed", hosts(3, mpi));
-    let place = Place::new();
-    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-    let limits = [(device.path.as_path(), 2000)];
-    let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
-    let target = device.path.to_str().unwrap();
-    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "40s");
-    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
-    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
+    or_skip!("shared_device_is_found_at_its_own_speed", Shared::new()).is_found(&network, mpi);
 }
 
 #[test]
@@ -75,17 +93,10 @@ fn limit_on_each_host_is_bound_by_the_slowest() {
 
 #[test]
 fn eight_hosts_find_a_shared_device_at_its_own_speed() {
-    const NAME: &str = "eight_hosts_find_a_shared_device_at_its_own_speed";
     let mpi = built_for();
     let network = or_skip!("eight_hosts_find_a_shared_device_at_its_own_speed", hosts(8, mpi));
-    let place = Place::new();
-    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-    let limits = [(device.path.as_path(), 2000)];
-    let _throttle = or_skip!(NAME, Throttle::of_each(&limits));
-    let target = device.path.to_str().unwrap();
-    let (iops, queue_depth) = place.find(&network, mpi, target, "mean<=10ms", "40s");
-    assert!((1960.0..=2040.0).contains(&iops), "{iops}");
-    assert!((19..=21).contains(&queue_depth), "{queue_depth}");
+    or_skip!("eight_hosts_find_a_shared_device_at_its_own_speed", Shared::new())
+        .is_found(&network, mpi);
 }
 
 #[test]
@@ -145,13 +156,10 @@ fn shared_device_saturates_and_own_devices_scale() {
     let mpi = built_for();
     let network = or_skip!("shared_device_saturates_and_own_devices_scale", hosts(3, mpi));
     let place = Place::new();
-    let device = or_skip!(NAME, Loop::new_in(Path::new("/dev/shm"), 64 * MIB));
-    let limits = [(device.path.as_path(), 2000)];
-    let throttle = or_skip!(NAME, Throttle::of_each(&limits));
-    let target = device.path.to_str().unwrap();
-    let outcome = curve(&place, &network, mpi, target, [2000.0; 3]);
+    let shared = or_skip!(NAME, Shared::new());
+    let outcome = curve(&place, &network, mpi, shared.target(), [2000.0; 3]);
     assert_eq!(outcome, serde_json::json!({ "saturates_at": 1 }));
-    drop(throttle);
+    drop(shared);
     let devices = or_skip!(NAME, Devices::new(&place, &network, &[700, 700, 700]));
     let target = devices.path.to_str().unwrap();
     let outcome = curve(&place, &network, mpi, target, [700.0, 1400.0, 2100.0]);

@@ -4,6 +4,7 @@ use super::Roots;
 use super::memory::Memory;
 use crate::kernel::text;
 use iogauge_model::result::Environment;
+use std::{fs, io};
 
 /// Describes the machine and system that this process runs on. Unknown values are empty or 0.
 ///
@@ -27,12 +28,15 @@ pub fn environment(clock: &str) -> Environment {
     }
 }
 
-/// Returns the random identifier that the kernel gave itself when it booted (random(4)); `None` if it cannot be read.
-/// Hosts with the same one share a kernel.
-#[must_use]
-pub fn boot_id() -> Option<String> {
-    let id = text(&Roots::real().path("proc/sys/kernel/random/boot_id"))?;
-    Some(id.trim().to_owned())
+/// File with the random identifier that the kernel gave itself when it booted (random(4)).
+pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Returns the identifier in [`BOOT_ID`]. Hosts with the same one share a kernel.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
 /// Returns the number of processors this process may run on (sched_getaffinity(2)).

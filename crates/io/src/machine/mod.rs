@@ -27,7 +27,7 @@ pub(crate) use cpu::ThreadUse;
 pub use cpu::{MachineCpu, MachineShare, ProcessCpu};
 pub use devices::{DeviceTree, Layer};
 pub use diskstats::{DiskCounters, DiskLine, parse_diskstats};
-pub use environment::{boot_id, environment};
+pub use environment::{BOOT_ID, boot_id, environment};
 pub use error::SystemError;
 pub use facts::machine;
 pub use memory::{Memory, peak_rss_bytes};

@@ -103,39 +103,16 @@ impl VirtualPool {
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
         let jobs = jobs.into_iter().map(|job| (job, None)).collect();
-        Self::start_verified(jobs, None, slot, max_depth)
+        let parts = Parts::equal(slot.spec().hosts as usize);
+        Self::start_verified(jobs, None, slot, parts, max_depth)
     }
 
-    /// Same as [`Self::start_on`], with these parts of the hosts instead of equal ones.
-    ///
-    /// # Errors
-    /// Same as [`Self::start_on`].
-    pub fn start_with_parts(
-        jobs: Vec<PoolJob>,
-        slot: &DeviceSlot,
-        parts: Parts,
-        max_depth: u32,
-    ) -> Result<Self, WorkerError> {
-        let jobs = jobs.into_iter().map(|job| (job, None)).collect();
-        Self::start_all(jobs, None, slot, parts, max_depth)
-    }
-
-    /// Same as [`Self::start_on`], for jobs some of which verify or write logs. To verify, the device must keep its
-    /// data.
+    /// Same as [`Self::start_on`], for jobs some of which verify or write logs, and with these parts of the hosts. To
+    /// verify, the device must keep its data.
     ///
     /// # Errors
     /// Same as [`Self::start_on`].
     pub fn start_verified(
-        jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
-        logs: Option<LogWriter>,
-        slot: &DeviceSlot,
-        max_depth: u32,
-    ) -> Result<Self, WorkerError> {
-        let parts = Parts::equal(slot.spec().hosts as usize);
-        Self::start_all(jobs, logs, slot, parts, max_depth)
-    }
-
-    fn start_all(
         jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
         logs: Option<LogWriter>,
         slot: &DeviceSlot,

@@ -72,7 +72,7 @@ fn hosts_have_the_parts_that_they_were_given() {
         let load = Load { engine: EngineKind::Sim, ..load };
         let job = PoolJob { load, files: Arc::default(), extents: extents.clone() };
         let slot = DeviceSlot::new(format!("{EVEN},hosts=4").parse().unwrap());
-        VirtualPool::start_with_parts(vec![job], &slot, parts, 64).unwrap()
+        VirtualPool::start_verified(vec![(job, None)], None, &slot, parts, 64).unwrap()
     };
     let weighted = Parts::weighted(vec![1000, 700, 300, 0]);
     let mut pool = start(of_depth(20), weighted.clone());

@@ -2,7 +2,7 @@
 
 use crate::measure::Measured;
 use crate::measure::straggler::straggler;
-use crate::search::CLIENT_BOUND_PERCENT;
+use crate::search::client_bound_percent;
 use iogauge_model::caveat::{Fact, HostFact};
 use iogauge_model::result::{Environment, FileSystemFacts, HostResult};
 use iogauge_model::{Caveat, Limit};
@@ -38,8 +38,7 @@ fn on_one_host(hosts: &[HostResult]) -> Option<HostFact> {
 
 /// Returns the name of a host whose workers had no processor time left, and how much of it they used, in percent.
 fn client_bound(host: &HostResult) -> Option<(&str, f64)> {
-    let percent = host.busy_percent().filter(|percent| *percent >= CLIENT_BOUND_PERCENT)?;
-    Some((&host.name, percent.min(100.0)))
+    Some((&host.name, client_bound_percent(host)?.min(100.0)))
 }
 
 /// Returns a fact if one host alone decided that a step broke a limit.

@@ -1,6 +1,7 @@
 //! Identifies the process that writes a run, and checks whether it is alive.
 
 use super::HistoryError;
+use iogauge_io::machine;
 use std::{fs, io, process};
 
 /// Identifies a process uniquely, even among past and future ones; a PID alone is reused.
@@ -68,10 +69,8 @@ fn namespace() -> Result<String, HistoryError> {
 }
 
 fn boot_id() -> Result<String, HistoryError> {
-    let path = "/proc/sys/kernel/random/boot_id";
-    fs::read_to_string(path)
-        .map(|id| id.trim().to_owned())
-        .map_err(|source| HistoryError::Process { path: path.to_owned(), source })
+    machine::boot_id()
+        .map_err(|source| HistoryError::Process { path: machine::BOOT_ID.to_owned(), source })
 }
 
 fn started_ticks(path: &str) -> io::Result<u64> {

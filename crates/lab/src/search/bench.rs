@@ -391,6 +391,11 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 }
 
+/// Returns how much of the processor time that its workers could use a host used, in percent, if none was left.
+pub(crate) fn client_bound_percent(host: &HostResult) -> Option<f64> {
+    host.busy_percent().filter(|percent| *percent >= CLIENT_BOUND_PERCENT)
+}
+
 /// Whether workers had no processor time left, on which of the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientBound {
@@ -401,10 +406,8 @@ pub(super) enum ClientBound {
 
 impl ClientBound {
     fn on(hosts: &[HostResult]) -> Self {
-        let is_bound = |host: &HostResult| {
-            host.busy_percent().is_some_and(|percent| percent >= CLIENT_BOUND_PERCENT)
-        };
-        let mut busy = hosts.iter().filter(|host| !host.is_idle()).map(is_bound);
+        let busy = hosts.iter().filter(|host| !host.is_idle());
+        let mut busy = busy.map(|host| client_bound_percent(host).is_some());
         match (busy.clone().any(|bound| bound), busy.all(|bound| bound)) {
             (false, _) => Self::No,
             (true, false) => Self::SomeHosts,

@@ -57,13 +57,10 @@ impl Records {
     /// # Errors
     /// As [`Rig::pool`].
     pub(crate) fn start_here(&self, rig: &Rig, own: &Starting) -> Started {
-        if self.checks.is_none() && self.logs.is_none() {
-            return rig.start_here(own);
-        }
         let unchecked = vec![None; own.jobs().len()];
         let verify = self.checks.as_ref().map_or(&unchecked, |checks| &checks.jobs);
         let logs = self.logs.clone().map(StepLogs::start).transpose()?;
-        rig.pool_extended(own, verify, logs)
+        rig.start_recording(own, verify, logs)
     }
 
     /// Verifies on all hosts what the workers have written, once they have ended, or have ended as `skipped`; `None`

@@ -342,38 +342,11 @@ impl Rig {
     /// # Errors
     /// As [`Self::pool`].
     pub(crate) fn start_here(&self, starting: &Starting) -> Result<Box<dyn WorkerPool>, LabError> {
-        match &starting.work {
-            Work::Jobs(jobs) => self.pool_here(jobs, starting.max_depth),
-            Work::Database(..) => Err(hosts::other_target()),
-        }
+        self.start_recording(starting, &vec![None; starting.jobs().len()], None)
     }
 
-    fn pool_here(&self, jobs: &Jobs, max_depth: u32) -> Result<Box<dyn WorkerPool>, LabError> {
-        let Jobs { jobs, sharing, first_streams, .. } = jobs;
-        match &self.medium {
-            Medium::Simulated(slot) => {
-                let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load)).collect();
-                let parts = self.parts_of_hosts();
-                Ok(Box::new(VirtualPool::start_with_parts(jobs, slot, parts, max_depth)?))
-            }
-            Medium::Real(target) => {
-                let jobs = jobs.iter().zip(first_streams).map(|((load, region), first_stream)| {
-                    job_of_host(target, load, region, sharing, *first_stream)
-                });
-                let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
-                Ok(Box::new(ThreadPool::start(jobs, max_depth)?))
-            }
-        }
-    }
-
-    /// Returns a workload on the whole simulated device.
-    fn simulated_job(&self, load: &Load) -> PoolJob {
-        let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
-        PoolJob { load: load.clone(), files: Files::default(), extents }
-    }
-
-    /// As [`Self::pool_here`], for jobs some of which verify or write logs.
-    pub(crate) fn pool_extended(
+    /// As [`Self::start_here`], for jobs some of which verify or write logs.
+    pub(crate) fn start_recording(
         &self,
         starting: &Starting,
         verify: &[Option<Arc<JobVerify>>],
@@ -382,14 +355,15 @@ impl Rig {
         let Work::Jobs(Jobs { jobs, sharing, first_streams, .. }) = &starting.work else {
             return Err(hosts::other_target());
         };
+        let max_depth = starting.max_depth;
         let target = match &self.medium {
             Medium::Real(target) => target,
             Medium::Simulated(slot) => {
                 let jobs = jobs.iter().zip(verify);
                 let jobs =
                     jobs.map(|((load, _), verify)| (self.simulated_job(load), verify.clone()));
-                let most = starting.max_depth;
-                let pool = VirtualPool::start_verified(jobs.collect(), logs, slot, most)?;
+                let (jobs, parts) = (jobs.collect(), self.parts_of_hosts());
+                let pool = VirtualPool::start_verified(jobs, logs, slot, parts, max_depth)?;
                 return Ok(Box::new(pool));
             }
         };
@@ -403,7 +377,13 @@ impl Rig {
             Ok((job?, verify.clone()))
         });
         let jobs = jobs.collect::<Result<Vec<_>, LabError>>()?;
-        Ok(Box::new(ThreadPool::start_verified(jobs, logs, starting.max_depth)?))
+        Ok(Box::new(ThreadPool::start_verified(jobs, logs, max_depth)?))
+    }
+
+    /// Returns a workload on the whole simulated device.
+    fn simulated_job(&self, load: &Load) -> PoolJob {
+        let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
+        PoolJob { load: load.clone(), files: Files::default(), extents }
     }
 
     /// Returns the specification of a simulated target.
