@@ -1,6 +1,6 @@
 //! Runs and ladders: what their documents state, and whether it is true.
 
-use crate::common::{Done, Place, eventually};
+use crate::common::{Done, Place, Started, eventually};
 use crate::{Db, SHORT, assert_one_line, codes, database, typed};
 use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
@@ -354,13 +354,21 @@ fn assert_kept(db: &Db, done: Done) {
     assert_eq!(db.verified()["acknowledged"], counted.commits_made);
 }
 
+/// Starts a run and waits until it has saved what it measured so far. Before, there may be nothing to keep.
+fn measuring(db: &Db) -> Started {
+    let run = db.at_work(2, &["--json", "--quiet"]);
+    let show = ["history", "show", &db.place.runs()[0].0, "--format=json"];
+    eventually(|| db.place.run(&show).json()["steps"].as_array().is_some_and(|s| !s.is_empty()));
+    run
+}
+
 #[test]
 fn interrupted_or_stopped_db_run_keeps_its_result() {
     let db = Db::new(2, 1000);
-    let run = db.at_work(2, &["--json", "--quiet"]);
+    let run = measuring(&db);
     run.signal("INT");
     assert_kept(&db, run.end());
-    let run = db.at_work(2, &["--json", "--quiet"]);
+    let run = measuring(&db);
     let stopped = db.place.run(&["db", "stop"]).ends(0).stdout;
     assert!(stopped.contains("has ended: interrupted"), "{stopped}");
     assert_kept(&db, run.end());
