@@ -2,15 +2,18 @@
 
 use crate::args::{Command, DbAction};
 use crate::exit::{Exit, Usage};
+use crate::front::Reporter;
 use crate::screen;
 use anyhow::Context;
 use iogauge_lab::Interrupt;
 use iogauge_lab::session::hosts::{self, Hosts};
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid, set_parent_process_death_signal, setpgid};
 use std::ffi::{OsStr, OsString};
+use std::io::{IsTerminal, stdin};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command as Program;
+use std::env;
+use std::process::{Command as Program, Stdio};
 
 /// Returns the place of this process in a run. May start threads. Signals set the interrupt.
 pub type Join = fn(&Interrupt) -> anyhow::Result<Place>;
@@ -75,9 +78,19 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
     Err(Usage(format!("{name} runs on one host; hint: start it without mpirun")).into())
 }
 
+/// Returns true if mpirun or a scheduler has started this process, perhaps as the only one.
+pub fn is_launched() -> bool {
+    // Of Open MPI; of MPICH and what descends from it; of PMIx, such as Slurm's.
+    ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].iter().any(|name| env::var_os(name).is_some())
+}
+
 /// Replaces this process by mpirun if the command names hosts. Returns only if that is impossible, or if the command
 /// names none.
-pub fn launch(command: &Command, arguments: &[OsString]) -> Option<anyhow::Result<Exit>> {
+pub fn launch(
+    command: &Command,
+    arguments: &[OsString],
+    reporter: &Reporter,
+) -> Option<anyhow::Result<Exit>> {
     let typed = match command {
         Command::Find(args) => &args.hosts,
         Command::Run(args) => &args.hosts,
@@ -95,11 +108,15 @@ pub fn launch(command: &Command, arguments: &[OsString]) -> Option<anyhow::Resul
         Ok(hosts) => hosts,
         Err(error) => return Some(Err(error)),
     };
-    Some(start(&hosts, arguments))
+    Some(start(&hosts, arguments, reporter))
 }
 
 /// Replaces this process by mpirun, with one process on each host. Returns only if that is impossible.
-fn start(names: &[String], arguments: &[OsString]) -> anyhow::Result<Exit> {
+fn start(
+    names: &[String],
+    arguments: &[OsString],
+    reporter: &Reporter,
+) -> anyhow::Result<Exit> {
     if hosts::led().is_some() {
         let reason = "--hosts starts mpirun itself; hint: use either --hosts or mpirun";
         return Err(Usage(reason.to_owned()).into());
@@ -111,6 +128,16 @@ fn start(names: &[String], arguments: &[OsString]) -> anyhow::Result<Exit> {
     let words = std::iter::once(mpirun.get_program()).chain(mpirun.get_args());
     let line: Vec<_> = words.map(OsStr::to_string_lossy).map(|word| quoted(&word)).collect();
     screen::tell(&format!("running {}\n", line.join(" ")));
+    // Ctrl-C reaches it once, through the front process: a second signal makes it drop the result. A process outside
+    // the terminal's group would be stopped if it read from there.
+    setpgid(None, None).context("cannot make a process group")?;
+    if stdin().is_terminal() {
+        mpirun.stdin(Stdio::null());
+    }
+    // Let it end its processes if the front process is killed.
+    set_parent_process_death_signal(Some(Signal::TERM))
+        .context("cannot tie mpirun to its parent")?;
+    reporter.launches();
     Err(cannot_run(mpirun.exec()))
 }
 
@@ -124,7 +151,7 @@ const SERVER_VARIABLES: [&str; 3] = ["PGPASSWORD", "PGPASSFILE", "PGUSER"];
 
 /// Returns the program that hosts run: it is beside this one, or found by its name.
 fn sibling() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot find the directory of iogauge")?;
+    let own = env::current_exe().context("cannot find the directory of iogauge")?;
     let beside = own.with_file_name("iogauge-mpi");
     Ok(if beside.exists() { beside } else { PathBuf::from("iogauge-mpi") })
 }
@@ -143,7 +170,7 @@ fn launcher_options(names: &[String]) -> anyhow::Result<Vec<OsString>> {
     options.push("none".into());
     if is_open_mpi {
         // MPICH passes all variables on. Here the names are on the command line, and never the values.
-        let set = SERVER_VARIABLES.iter().filter(|name| std::env::var_os(name).is_some());
+        let set = SERVER_VARIABLES.iter().filter(|name| env::var_os(name).is_some());
         options.extend(set.flat_map(|name| ["-x".into(), name.into()]));
         options.extend(geteuid().is_root().then(|| "--allow-run-as-root".into()));
     }

@@ -43,8 +43,8 @@ pub fn main(join: Join) -> ExitCode {
 /// Runs the command, in the working process.
 fn work(reporter: &Reporter, join: Join) -> Exit {
     let joined = interrupt(reporter).and_then(|interrupt| match join(&interrupt)? {
-        Place::Alone => Ok(command_line(interrupt)),
-        Place::Leads(others) => Ok(hosts::lead(others, || command_line(interrupt))),
+        Place::Alone => Ok(command_line(interrupt, reporter)),
+        Place::Leads(others) => Ok(hosts::lead(others, || command_line(interrupt, reporter))),
         Place::Follows(follow) => Ok(follow(&interrupt)),
     });
     joined.unwrap_or_else(|error| {
@@ -54,13 +54,13 @@ fn work(reporter: &Reporter, join: Join) -> Exit {
 }
 
 /// Runs the command.
-fn command_line(interrupt: Interrupt) -> Exit {
+fn command_line(interrupt: Interrupt, reporter: &Reporter) -> Exit {
     let arguments = args::with_dashes(std::env::args_os());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &arguments),
     };
-    match dispatch(cli.command, &arguments, interrupt) {
+    match dispatch(cli.command, &arguments, interrupt, reporter) {
         Ok(exit) => {
             if let Some(hint) = file_limit_hint() {
                 screen::error(&format!("a write failed: {hint}"));
@@ -79,8 +79,9 @@ fn dispatch(
     command: Command,
     arguments: &[OsString],
     interrupt: Interrupt,
+    reporter: &Reporter,
 ) -> anyhow::Result<Exit> {
-    if let Some(launch) = hosts::launch(&command, arguments) {
+    if let Some(launch) = hosts::launch(&command, arguments, reporter) {
         return launch;
     }
     hosts::refuse(&command)?;

@@ -33,6 +33,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 const EXAMINING: Duration = Duration::from_secs(60);
 /// The same if the answer may have to wait for a server that does not respond.
 const OPENING: Duration = Duration::from_secs(40);
+/// Time for answers once the user wants to end. mpirun may kill all processes a second after it has signalled them.
+const AFTER_INTERRUPT: Duration = Duration::from_millis(300);
 /// Time between two looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the clocks to be compared for the first time.
@@ -59,6 +61,17 @@ impl From<Lost> for LabError {
 
 /// The answers of followers to an order, by rank.
 pub(crate) type Answers = BTreeMap<usize, Report>;
+
+/// How long to wait for answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Until {
+    /// This long. A follower that has not answered by then is lost.
+    Time(Duration),
+    /// The same, but little longer than until an interrupt. Then answers may be missing.
+    TimeOrInterrupt(Duration),
+    /// As long as the hosts live, or until an interrupt. Then answers may be missing.
+    Interrupt,
+}
 
 /// The connection to the followers.
 #[derive(Debug)]
@@ -198,15 +211,20 @@ impl Followers {
         std::mem::take(&mut self.pulses)
     }
 
-    /// Waits for the answers of followers of these ranks to an order, and returns them by rank. Without `patience`,
-    /// waits as long as the hosts live.
+    /// Waits for the answers of followers of these ranks to an order, and returns them by rank.
     pub(crate) fn answers(
         &mut self,
         ranks: &[usize],
         number: u64,
-        patience: Option<Duration>,
+        until: Until,
     ) -> Result<Answers, Lost> {
         let begin = Instant::now();
+        let (patience, after_interrupt) = match until {
+            Until::Time(patience) => (Some(patience), None),
+            Until::TimeOrInterrupt(patience) => (Some(patience), Some(AFTER_INTERRUPT)),
+            Until::Interrupt => (None, Some(Duration::ZERO)),
+        };
+        let mut interrupted: Option<Instant> = None;
         let mut answers = Answers::new();
         while answers.len() < ranks.len() {
             if let Some(lost) = &self.lost {
@@ -225,8 +243,11 @@ impl Followers {
                     self.lose(*rank, "it lives, but does not do what was ordered".to_owned())
                 );
             }
-            if patience.is_none() && self.interrupt.is_set() {
-                break;
+            if self.interrupt.is_set() {
+                let since = interrupted.get_or_insert_with(Instant::now).elapsed();
+                if after_interrupt.is_some_and(|most| since >= most) {
+                    break;
+                }
             }
         }
         Ok(answers)
@@ -255,7 +276,7 @@ impl Followers {
     ) -> Result<Answers, LabError> {
         let ranks = self.ranks();
         let number = self.order(&ranks, order);
-        let answers = self.answers(&ranks, number, Some(patience))?;
+        let answers = self.answers(&ranks, number, Until::Time(patience))?;
         self.refusal(&answers)?;
         Ok(answers)
     }
@@ -327,7 +348,7 @@ impl Leader {
         }
         let ranks = followers.ranks();
         let number = followers.order(&ranks, |_| Order::Introduce);
-        let answers = followers.answers(&ranks, number, Some(PATIENCE))?;
+        let answers = followers.answers(&ranks, number, Until::Time(PATIENCE))?;
         let (own, own_boot_id) = (env!("CARGO_PKG_VERSION"), boot_id().ok());
         let mut other = None;
         for (rank, answer) in answers {
@@ -395,7 +416,7 @@ impl Hosts for Leader {
     fn wait_prepared(&self, interrupt: &Interrupt) -> Result<(), LabError> {
         let mut followers = self.lock();
         let (ranks, number) = (followers.ranks(), followers.number);
-        let answers = followers.answers(&ranks, number, None)?;
+        let answers = followers.answers(&ranks, number, Until::Interrupt)?;
         followers.refusal(&answers)?;
         if interrupt.is_set() {
             // Followers stop writing when the run ends.
@@ -437,7 +458,7 @@ impl Hosts for Leader {
         wait_until(at_ns);
         let own = start_own(&own);
         let patience = if starting.is_database() { OPENING } else { PATIENCE };
-        let answers = followers.answers(&ranks, number, Some(patience))?;
+        let answers = followers.answers(&ranks, number, Until::Time(patience))?;
         followers.refusal(&answers)?;
         drop(followers);
         let is_database = starting.is_database();

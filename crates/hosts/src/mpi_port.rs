@@ -1,7 +1,7 @@
 //! A port over MPI (MPI: A Message-Passing Interface Standard, version 3.1).
 //!
-//! All calls are made by the thread that opens the port. Sends are buffered (MPI_Bsend), so that they return even if
-//! the receiver is stopped.
+//! All calls are made by the thread that opens the port. It never waits for a receiver, which may be stopped: messages
+//! are kept until they have left (MPI_Isend). A buffered send (MPI_Bsend) waits over shared memory in Open MPI 4.1.
 
 use crate::port::{Port, PortError};
 use mpi::Threading;
@@ -9,14 +9,9 @@ use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::point_to_point::MatchedReceiveVec;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{AsRaw, Communicator, Destination, Source};
+use mpi::traits::{AsRaw, Communicator, Equivalence, Source};
 use std::os::raw::c_int;
 use std::time::{Duration, Instant};
-
-/// Memory for messages on their way. Each process has few at a time to each other one.
-const BUFFER_BYTES: usize = 16 << 20;
-/// The same for each further process.
-const BUFFER_BYTES_PER_PROCESS: usize = 64 << 10;
 
 /// Time for the last messages to leave.
 const FLUSHING: Duration = Duration::from_millis(100);
@@ -26,6 +21,8 @@ pub struct MpiPort {
     world: SimpleCommunicator,
     rank: usize,
     size: usize,
+    /// Messages on their way.
+    leaving: Vec<Leaving>,
     /// Finalizes MPI when dropped.
     universe: Option<Universe>,
     /// False if finalizing may hang: in MPICH before 4.2, a process that waits for the others there no longer answers
@@ -40,15 +37,59 @@ impl MpiPort {
     /// If MPI is initialized already.
     pub fn open() -> Result<Self, PortError> {
         let initialized = mpi::initialize_with_threading(Threading::Funneled);
-        let (mut universe, _) =
+        let (universe, _) =
             initialized.ok_or_else(|| PortError("MPI is in use already".to_owned()))?;
         let world = universe.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
-        universe.set_buffer_size(BUFFER_BYTES + size * BUFFER_BYTES_PER_PROCESS);
         return_errors(&world);
         let library = mpi::environment::library_version().unwrap_or_default();
         let finalizes = !library.contains("MPICH");
-        Ok(Self { world, rank, size, universe: Some(universe), finalizes })
+        Ok(Self { world, rank, size, leaving: Vec::new(), universe: Some(universe), finalizes })
+    }
+}
+
+/// A message on its way.
+struct Leaving {
+    request: ffi::MPI_Request,
+    /// MPI reads them until the request is complete.
+    _bytes: Vec<u8>,
+}
+
+impl Leaving {
+    /// Hands a message over to MPI; `None` if it refuses it.
+    fn send(world: &SimpleCommunicator, to: usize, bytes: Vec<u8>) -> Option<Self> {
+        let mut request = std::mem::MaybeUninit::uninit();
+        let count = c_int::try_from(bytes.len()).ok()?;
+        // SAFETY: The bytes are on the heap, and are neither changed nor freed before MPI has read them: only
+        // `has_left` or a finalized MPI lets them go. The request is written if the call returns 0.
+        let request = unsafe {
+            let code = ffi::MPI_Isend(
+                bytes.as_ptr().cast(),
+                count,
+                u8::equivalent_datatype().as_raw(),
+                to as c_int,
+                0,
+                world.as_raw(),
+                request.as_mut_ptr(),
+            );
+            if code != 0 {
+                // MPI may read them still.
+                std::mem::forget(bytes);
+                return None;
+            }
+            request.assume_init()
+        };
+        Some(Self { request, _bytes: bytes })
+    }
+
+    /// Returns true if MPI does not read the bytes any more.
+    fn has_left(&mut self) -> bool {
+        let mut is_complete = 0;
+        // SAFETY: The request is one of `MPI_Isend`, or null, which is complete (MPI 3.1, 3.7.3).
+        let code = unsafe {
+            ffi::MPI_Test(&mut self.request, &mut is_complete, ffi::RSMPI_STATUS_IGNORE)
+        };
+        code == 0 && is_complete != 0
     }
 }
 
@@ -79,10 +120,11 @@ impl Port for MpiPort {
     }
 
     fn send(&mut self, to: usize, bytes: &[u8]) {
-        self.world.process_at_rank(to as i32).buffered_send(bytes);
+        self.leaving.extend(Leaving::send(&self.world, to, bytes.to_vec()));
     }
 
     fn receive(&mut self) -> Option<(usize, Vec<u8>)> {
+        self.leaving.retain_mut(|message| !message.has_left());
         let found = self.world.any_process().immediate_matched_probe()?;
         let (bytes, status) = found.matched_receive_vec();
         Some((status.source_rank() as usize, bytes))
@@ -97,15 +139,18 @@ impl Port for MpiPort {
 }
 
 impl Drop for MpiPort {
+    /// Sends what is on its way, unless the port is abandoned.
     fn drop(&mut self) {
-        if !self.finalizes {
-            // Sends what is buffered.
-            let end = Instant::now() + FLUSHING;
-            while self.universe.is_some() && Instant::now() < end {
-                self.receive();
-                std::thread::sleep(FLUSHING / 50);
-            }
+        let end = Instant::now() + FLUSHING;
+        let is_flushed = |port: &Self| port.leaving.is_empty() && port.finalizes;
+        while self.universe.is_some() && !is_flushed(self) && Instant::now() < end {
+            self.receive();
+            std::thread::sleep(FLUSHING / 50);
+        }
+        if !is_flushed(self) {
             self.abandon();
+            // MPI may read them until this process ends.
+            std::mem::forget(std::mem::take(&mut self.leaving));
         }
     }
 }

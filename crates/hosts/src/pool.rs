@@ -3,7 +3,7 @@
 mod other;
 
 use crate::act::Action;
-use crate::leader::{AHEAD_NS, Answers, Leader, Lost, PATIENCE};
+use crate::leader::{AHEAD_NS, Answers, Leader, Lost, PATIENCE, Until};
 use crate::message::{HostState, Order, Report};
 use iogauge_io::clock::Clock;
 use iogauge_io::logs::LogWaits;
@@ -122,7 +122,7 @@ impl HostsPool {
     }
 
     /// Does the same on all hosts at the same time. `action` takes the rank of a host. Returns the windows that end
-    /// with it, or `None` if a host was lost.
+    /// with it, or `None` if a host was lost, or did not answer before the user wanted to end.
     fn act(
         &mut self,
         action: impl Fn(usize) -> Action,
@@ -138,7 +138,7 @@ impl HostsPool {
             true => Some(action(0).apply(self.own.as_mut())?),
             false => None,
         };
-        self.gather(own, number, PATIENCE)
+        self.gather(own, number, Until::TimeOrInterrupt(PATIENCE))
     }
 
     /// Waits for the windows of the other hosts, and puts that of this host first.
@@ -146,10 +146,10 @@ impl HostsPool {
         &mut self,
         own: Option<Option<Window>>,
         number: u64,
-        patience: Duration,
+        until: Until,
     ) -> Result<Option<Vec<Option<Window>>>, WorkerError> {
         self.own_progress.note(self.own.live());
-        let answers = self.leader.lock().answers(&self.ranks(), number, Some(patience));
+        let answers = self.leader.lock().answers(&self.ranks(), number, until);
         let answers = match answers {
             Ok(answers) => answers,
             Err(lost) => {
@@ -157,6 +157,7 @@ impl HostsPool {
                 return Ok(None);
             }
         };
+        let is_complete = answers.len() == self.others.len();
         let mut windows: Vec<Option<Window>> = own.into_iter().collect();
         for (rank, answer) in answers {
             match answer {
@@ -172,7 +173,7 @@ impl HostsPool {
             }
         }
         self.notice_silent_storage();
-        Ok(self.losses.is_empty().then_some(windows))
+        Ok((is_complete && self.losses.is_empty()).then_some(windows))
     }
 
     /// Sets the queue depth over all hosts.
@@ -435,7 +436,7 @@ impl WorkerPool for HostsPool {
         let own = self.own.stop()?;
         let own = self.takes_part().then_some(Some(own));
         let patience = if in_hurry { ENDING_IN_HURRY } else { ENDING };
-        let windows = self.gather(own, number, patience)?;
+        let windows = self.gather(own, number, Until::Time(patience))?;
         let own = self.takes_part().then(|| self.own.left_behind());
         let others = self.states().map(|state| &state.left_behind[..]);
         let each = own.into_iter().chain(others).zip(&self.names);

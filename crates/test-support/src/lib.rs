@@ -18,7 +18,7 @@ pub use cgroup::{Group, number_of};
 pub use devices::{Loop, Swap, fill, image};
 pub use mounts::{Immutable, Mount, available, mounted, mounted_ext4};
 pub use network::{Mpi, Network};
-pub use processes::{Holder, children, run};
+pub use processes::{Holder, children, is_gone, run};
 pub use throttle::Throttle;
 
 use std::path::Path;

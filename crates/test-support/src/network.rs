@@ -162,15 +162,11 @@ impl Network {
         command
     }
 
-    /// Returns a command that will start a program, whose name and arguments are to be added, once on each host: rank 0
-    /// on `host-1`, and so on. Its process is `mpirun` itself. Open MPI passes no variables to the ranks but those of
-    /// [`Mpi::variable()`], MPICH passes all. `HOME` is a directory that is removed with the network, unless passed.
-    pub fn mpirun(&self, mpi: Mpi) -> Command {
+    /// Returns the start of a program from which mpirun reaches the hosts. Its process is the program itself.
+    pub fn front(&self, mpi: Mpi, program: &str) -> Command {
         let mut command = Command::new("sh");
-        command.arg(self.directory.path().join("front")).arg(mpi.launcher()).stdin(Stdio::null());
+        command.arg(self.directory.path().join("front")).arg(program).stdin(Stdio::null());
         let agent = self.directory.path().join("agent");
-        let ranks = self.hosts.len().to_string();
-        let names = (1..=self.hosts.len()).map(|number| format!("host-{number}"));
         match mpi {
             Mpi::Open => {
                 let subnet = format!("{SUBNET}.0/24");
@@ -187,16 +183,30 @@ impl Network {
                     ("btl", "tcp,self"),
                     ("mpi_yield_when_idle", "1"),
                 ];
-                command.arg("--allow-run-as-root");
-                for (name, value) in options {
-                    command.args(["--mca", name, value]);
-                }
-                let slots: Vec<String> = names.map(|name| name + ":1").collect();
-                command.args(["--oversubscribe", "--bind-to", "none", "--host", &slots.join(",")]);
+                command.envs(options.map(|(name, value)| (format!("OMPI_MCA_{name}"), value)));
             }
             Mpi::Mpich => {
-                command.args(["-launcher", "ssh", "-launcher-exec", text(&agent)]);
+                command.env("HYDRA_LAUNCHER", "ssh").env("HYDRA_LAUNCHER_EXEC", agent);
                 command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "eth0");
+            }
+        }
+        command
+    }
+
+    /// Returns a command that will start a program, whose name and arguments are to be added, once on each host: rank 0
+    /// on `host-1`, and so on. Its process is `mpirun` itself. Open MPI passes no variables to the ranks but those of
+    /// [`Mpi::variable()`], MPICH passes all. `HOME` is a directory that is removed with the network, unless passed.
+    pub fn mpirun(&self, mpi: Mpi) -> Command {
+        let mut command = self.front(mpi, mpi.launcher());
+        let ranks = self.hosts.len().to_string();
+        let names = (1..=self.hosts.len()).map(|number| format!("host-{number}"));
+        match mpi {
+            Mpi::Open => {
+                let slots: Vec<String> = names.map(|name| name + ":1").collect();
+                command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
+                command.args(["--host", &slots.join(",")]);
+            }
+            Mpi::Mpich => {
                 command.args(["-hosts", &names.collect::<Vec<_>>().join(",")]);
             }
         }

@@ -1,6 +1,5 @@
 //! `--hosts` and `--hostsfile`: the hosts that measure together.
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -50,8 +49,8 @@ impl HostsArgs {
             names.extend(expanded(list)?);
         }
         if let Some(path) = &self.hostsfile {
-            let text = std::fs::read_to_string(path);
-            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+            let cannot_read = |error| wrong(format!("cannot read {}: {error}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(cannot_read)?;
             for line in text.lines() {
                 // The rest of a line, such as slots=4, is for others.
                 let line = line.split('#').next().unwrap_or_default();

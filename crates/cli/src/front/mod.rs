@@ -8,7 +8,7 @@ mod unfinished;
 pub use report::Reporter;
 
 use crate::exit::Exit;
-use crate::screen;
+use crate::{hosts, screen};
 use anyhow::Context;
 use iogauge_lab::process::AddressSpace;
 use iogauge_lab::process::UninterruptibleThread;
@@ -30,6 +30,10 @@ use std::time::{Duration, Instant};
 const ECHO: Duration = Duration::from_secs(1);
 /// Time for the working process to end with its result after the first signal.
 const GRACE: Duration = Duration::from_secs(8);
+/// The same for mpirun, whose processes have such a front each.
+const GRACE_OF_HOSTS: Duration = Duration::from_secs(14);
+/// Time between two checks whether the process that started this one is alive.
+const LOOK_AT_LAUNCHER: Duration = Duration::from_secs(1);
 /// Time for a process to exit after it has reported its exit code.
 const LEAVING: Duration = Duration::from_secs(5);
 /// Time for a killed process to exit.
@@ -143,6 +147,10 @@ struct Front {
     woken: UnixStream,
     /// Time of the first request to end.
     asked: Option<Instant>,
+    /// True if the working process has become mpirun.
+    launches: bool,
+    /// The process of mpirun that started this one.
+    launcher: Option<Pid>,
     /// The exit code that the process reported, and when.
     code: Option<(u8, Instant)>,
 }
@@ -159,7 +167,17 @@ impl Front {
                 signals.push((signal, flag));
             }
         }
-        Ok(Self { child, reports, signals, woken: wake.woken, asked: None, code: None })
+        let launcher = hosts::is_launched().then(system::getppid).flatten();
+        Ok(Self {
+            child,
+            reports,
+            signals,
+            woken: wake.woken,
+            asked: None,
+            launches: false,
+            launcher,
+            code: None,
+        })
     }
 
     /// Passes signals on until the process has ended or its time is over, then ends the same way.
@@ -170,6 +188,7 @@ impl Front {
                 return Ok(self.end_as(status));
             }
             self.listen();
+            self.look_at_launcher();
             if self.passes_signals_on() {
                 return Ok(self.leave(false));
             }
@@ -194,8 +213,19 @@ impl Front {
         if heard.was_signalled {
             self.asked.get_or_insert_with(Instant::now);
         }
+        self.launches |= heard.launches;
         if let Some(code) = heard.code {
             self.code = Some((code, Instant::now()));
+        }
+    }
+
+    /// Requests an end if mpirun has ended: nobody else would end this process, or read its result.
+    fn look_at_launcher(&mut self) {
+        if self.launcher.is_some_and(|launcher| system::getppid() != Some(launcher)) {
+            self.launcher = None;
+            self.asked.get_or_insert_with(Instant::now);
+            // Fails only if the process has just ended.
+            let _ = system::kill_process(self.child, Signal::TERM);
         }
     }
 
@@ -219,11 +249,14 @@ impl Front {
 
     /// When the process has to be gone.
     fn deadline(&self) -> Option<Instant> {
-        let asked = self.asked.map(|asked| asked + GRACE);
+        let grace = if self.launches { GRACE_OF_HOSTS } else { GRACE };
+        let asked = self.asked.map(|asked| asked + grace);
         asked.into_iter().chain(self.code.map(|(_, at)| at + LEAVING)).min()
     }
 
     fn sleep(&mut self, left: Option<Duration>) -> anyhow::Result<()> {
+        let look = self.launcher.map(|_| LOOK_AT_LAUNCHER);
+        let left = left.into_iter().chain(look).min();
         let timeout = left.map(|left| Timespec {
             tv_sec: left.as_secs() as i64,
             // Never shorter than the time left, so that the deadline has passed afterwards.
@@ -272,6 +305,11 @@ impl Front {
     fn end_as(&self, status: WaitStatus) -> ExitCode {
         if let Some((code, _)) = self.code {
             return code.into();
+        }
+        // mpirun has codes of its own for an end by a signal.
+        let is_own = |code| [Exit::Done as i32, Exit::HostLost as i32].contains(&code);
+        if self.launches && self.asked.is_some() && !status.exit_status().is_some_and(is_own) {
+            return Exit::Interrupted.into();
         }
         if let Some(code) = status.exit_status() {
             return u8::try_from(code).unwrap_or(1).into();

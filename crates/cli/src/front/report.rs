@@ -1,4 +1,5 @@
-//! What the working process reports to the front process: that it was signalled, and its exit code.
+//! What the working process reports to the front process: that it was signalled, that it becomes mpirun, and its exit
+//! code.
 
 use crate::exit::Exit;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -11,6 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 const SIGNALLED: u8 = b'X';
 /// Precedes the byte of the exit code.
 const ENDS: u8 = b'=';
+
+/// The process becomes mpirun.
+const LAUNCHES: u8 = b'L';
 
 /// The working process's end of the pipe.
 #[derive(Debug)]
@@ -30,6 +34,7 @@ pub(super) struct Reports {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) was_signalled: bool,
+    pub(super) launches: bool,
     pub(super) code: Option<u8>,
 }
 
@@ -47,6 +52,12 @@ impl Reporter {
     /// A handler cannot be installed.
     pub fn reports_signal(&self, signal: i32) -> io::Result<()> {
         pipe::register(signal, self.0.try_clone()?).map(|_| ())
+    }
+
+    /// Reports that this process becomes mpirun.
+    pub fn launches(&self) {
+        // If the front was killed, so is this process.
+        let _ = (&self.0).write_all(&[LAUNCHES]);
     }
 
     /// Reports the exit code; nothing but the exit is left to do.
@@ -77,6 +88,7 @@ impl Reports {
         match byte {
             code if std::mem::take(&mut self.code_follows) => heard.code = Some(code),
             SIGNALLED => heard.was_signalled = true,
+            LAUNCHES => heard.launches = true,
             ENDS => self.code_follows = true,
             _ => {}
         }
@@ -103,14 +115,16 @@ mod tests {
         let (mut reports, reporter) = channel().unwrap();
         assert_eq!(reports.read(), Heard::default());
         (&reporter.0).write_all(b"XX").unwrap();
-        assert_eq!(reports.read(), Heard { was_signalled: true, code: None });
+        assert_eq!(reports.read(), Heard { was_signalled: true, ..Heard::default() });
+        reporter.launches();
+        assert_eq!(reports.read(), Heard { launches: true, ..Heard::default() });
         (&reporter.0).write_all(b"=").unwrap();
         assert_eq!(reports.read(), Heard::default());
         // An exit code may be any byte.
         (&reporter.0).write_all(b"X").unwrap();
-        assert_eq!(reports.read(), Heard { was_signalled: false, code: Some(b'X') });
+        assert_eq!(reports.read(), Heard { code: Some(b'X'), ..Heard::default() });
         reporter.ends_with(Exit::Interrupted);
-        assert_eq!(reports.read(), Heard { was_signalled: false, code: Some(130) });
+        assert_eq!(reports.read(), Heard { code: Some(130), ..Heard::default() });
         assert!(!reports.is_closed());
         drop(reporter);
         reports.read();

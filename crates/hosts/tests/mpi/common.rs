@@ -145,11 +145,16 @@ impl Deref for Hosts {
 
 /// Returns hosts that have MPI, or why there are none.
 pub fn hosts(number: usize, mpi: Mpi) -> Result<Hosts, String> {
+    let alone = alone(mpi)?;
+    Ok(Hosts { network: Network::new(number)?, _alone: alone })
+}
+
+/// Keeps other tests from having hosts meanwhile. Returns an error if there is no MPI.
+pub fn alone(mpi: Mpi) -> Result<MutexGuard<'static, ()>, String> {
     static ALONE: Mutex<()> = Mutex::new(());
     let version = Command::new(mpi.launcher()).arg("--version").output();
     version.map_err(|error| format!("{}: {error}", mpi.launcher()))?;
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Hosts { network: Network::new(number)?, _alone: alone })
+    Ok(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The implementation that the binary was built against.

@@ -1,7 +1,8 @@
 //! A database on a server that all hosts reach.
 
 use super::common::{BINARY, Done, Hosts, Place, built_for, hosts};
-use super::{NOTICED, result_after_loss, with_echo_for_mpirun};
+use super::launcher::with_echo_for_mpirun;
+use super::{NOTICED, result_after_loss};
 use iogauge_test_support::postgres::Server;
 use iogauge_test_support::{Mpi, eventually, or_skip};
 use serde_json::Value;

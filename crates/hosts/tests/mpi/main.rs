@@ -4,13 +4,15 @@
 mod common;
 mod databases;
 mod files;
+mod launcher;
+mod one_machine;
 mod search;
 mod verify;
 
 use common::{BINARY, Done, Place, built_for, hosts};
 use iogauge_test_support::{Mpi, Network, eventually, or_skip};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// A lost host has to be noticed within 10 s. The limit is longer, because other tests may keep the machine busy.
@@ -247,31 +249,4 @@ fn thread_of(process: u32, name: &str) -> u32 {
 fn processor_time_ns(process: u32, thread: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).unwrap();
     stat.split(' ').next().unwrap().parse().unwrap()
-}
-
-/// Returns a start of iogauge that finds a program in place of mpirun, of Open MPI, which prints what it was called with.
-fn with_echo_for_mpirun(place: &Place) -> Command {
-    let bin = place.path().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let script = "#!/bin/sh\ncase $1 in --version) echo 'mpirun (Open MPI) 4.1.4';; *) echo \"called $*\";; esac\n";
-    let program = bin.join("mpirun");
-    std::fs::write(&program, script).unwrap();
-    iogauge_test_support::run("chmod", &["755", program.to_str().unwrap()]).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut command = Command::new(BINARY);
-    command.env("PATH", path).env("XDG_DATA_HOME", place.path());
-    command
-}
-
-#[test]
-fn hosts_option_starts_mpirun_and_says_how() {
-    let place = Place::new();
-    let mut command = with_echo_for_mpirun(&place);
-    let line = ["find", "/mnt", "--hosts", "a,n[1-2]", "--limit", "p99<=5ms"];
-    let done = Done::of(&command.args(line).output().unwrap()).ends(0);
-    let options = "-np 3 --host a,n1,n2 --map-by ppr:1:node --bind-to none";
-    assert!(done.stdout.contains(&format!("called {options}")), "{}", done.stdout);
-    assert!(done.stdout.contains("iogauge-mpi find /mnt --limit p99<=5ms"), "{}", done.stdout);
-    assert!(done.stderr.contains(&format!("running mpirun {options}")), "{}", done.stderr);
-    assert!(done.stderr.contains("'p99<=5ms'"), "{}", done.stderr);
 }

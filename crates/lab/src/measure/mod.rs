@@ -116,6 +116,10 @@ pub fn step(
     };
     let mut pauses = Pauses::default();
     let whole = run_for(pool, step.runtime_ns, Phase::Measuring, watch, &mut pauses, &mut see)?;
+    if !whole {
+        // This process may be killed before the workers have ended.
+        watch.observer.so_far(&mut || so_far(&account, machine.as_ref(), pool));
+    }
     // The machine's counters belong to the window that has just ended, not to the draining.
     let after = machine.as_mut().map(|machine| machine.sampler.mark()).transpose()?;
     let place = Setting { queue_depth: step.queue_depth(), rate_iops: rate_of(step) };
