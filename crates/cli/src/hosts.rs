@@ -8,11 +8,11 @@ use anyhow::Context;
 use iogauge_lab::Interrupt;
 use iogauge_lab::session::hosts::{self, Hosts};
 use rustix::process::{Signal, geteuid, set_parent_process_death_signal, setpgid};
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, stdin};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::env;
 use std::process::{Command as Program, Stdio};
 
 /// Returns the place of this process in a run. May start threads. Signals set the interrupt.
@@ -112,11 +112,7 @@ pub fn launch(
 }
 
 /// Replaces this process by mpirun, with one process on each host. Returns only if that is impossible.
-fn start(
-    names: &[String],
-    arguments: &[OsString],
-    reporter: &Reporter,
-) -> anyhow::Result<Exit> {
+fn start(names: &[String], arguments: &[OsString], reporter: &Reporter) -> anyhow::Result<Exit> {
     if hosts::led().is_some() {
         let reason = "--hosts starts mpirun itself; hint: use either --hosts or mpirun";
         return Err(Usage(reason.to_owned()).into());

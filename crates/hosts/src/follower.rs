@@ -105,9 +105,9 @@ impl Follower<'_> {
                     // Releases the locks on the last target first.
                     self.member = None;
                     Member::open(opening).map(|member| {
-                        let identities = member.identities();
+                        let parts = member.parts_on_host();
                         self.member = Some(member);
-                        Report::Opened(identities)
+                        Report::Opened(parts)
                     })
                 }
                 Order::Prepare(preparing) => match self.prepare(&preparing) {

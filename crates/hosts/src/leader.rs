@@ -16,7 +16,7 @@ use iogauge_lab::session::hosts::{
     Examined, Examining, HostPlan, Hosts, Opening, Preparing, ReadBack, Started, Starting,
 };
 use iogauge_lab::session::made_files::MadeFiles;
-use iogauge_lab::session::sharing::Identities;
+use iogauge_lab::session::sharing::PartOnHost;
 use iogauge_model::Step;
 use iogauge_model::result::{Environment, VerifyEnd, VerifyResult};
 use std::collections::BTreeMap;
@@ -257,8 +257,9 @@ impl Followers {
     fn refusal(&self, answers: &Answers) -> Result<(), LabError> {
         let refused = answers.iter().find_map(|(rank, answer)| match answer {
             Report::Refused { kind, message } => {
-                let (host, message) = (self.names[*rank].clone(), message.clone());
-                Some(LabError::OnHost { host, kind: *kind, message })
+                let (host, kind) = (self.names[*rank].clone(), *kind);
+                let message = with_way_out(&host, kind, message);
+                Some(LabError::OnHost { host, kind, message })
             }
             _ => None,
         });
@@ -372,6 +373,15 @@ impl Leader {
     }
 }
 
+/// Adds to a refusal that processes of one machine refuse what another one of them uses.
+fn with_way_out(host: &str, kind: RefusedKind, message: &str) -> String {
+    if kind != RefusedKind::Refusal || !host.contains('#') {
+        return message.to_owned();
+    }
+    let joined = if message.contains("; hint: ") { ", or" } else { "; hint:" };
+    format!("{message}{joined} start one process on each machine (mpirun --map-by ppr:1:node)")
+}
+
 /// Numbers hosts of the same name.
 fn tell_apart(names: &mut [String]) {
     let copy = names.to_vec();
@@ -396,17 +406,17 @@ impl Hosts for Leader {
         self.lock().environments.clone()
     }
 
-    fn open(&self, opening: &Opening) -> Result<Vec<Identities>, LabError> {
+    fn open(&self, opening: &Opening) -> Result<Vec<Vec<PartOnHost>>, LabError> {
         self.introduce()?;
         let mut followers = self.lock();
         let hosts = followers.names.len() as u32;
         let order = |rank: usize| Order::Open(opening.for_host(rank as u32 + 1, hosts));
         let answers = followers.ask(order, OPENING)?.into_values();
-        let identities = answers.map(|answer| match answer {
-            Report::Opened(identities) => identities,
-            _ => Identities::new(),
+        let parts = answers.map(|answer| match answer {
+            Report::Opened(parts) => parts,
+            _ => Vec::new(),
         });
-        Ok(identities.collect())
+        Ok(parts.collect())
     }
 
     fn begin_preparing(&self, preparing: &Preparing) {
@@ -528,6 +538,17 @@ impl Hosts for Leader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusal_on_one_machine_names_a_way_out() {
+        let message = "/x: refused, iogauge-mpi (pid 7) has it open for writing; hint: stop that";
+        let told = with_way_out("a#2", RefusedKind::Refusal, message);
+        let expected =
+            "; hint: stop that, or start one process on each machine (mpirun --map-by ppr:1:node)";
+        assert!(told.ends_with(expected), "{told}");
+        assert_eq!(with_way_out("a", RefusedKind::Refusal, message), message);
+        assert_eq!(with_way_out("a#2", RefusedKind::Usage, message), message);
+    }
 
     #[test]
     fn hosts_of_one_name_are_numbered() {

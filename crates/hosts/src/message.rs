@@ -13,7 +13,7 @@ use iogauge_lab::db::DbReport;
 use iogauge_lab::error::RefusedKind;
 use iogauge_lab::session::hosts::{Examined, Examining, HostPlan, Opening, Preparing, Starting};
 use iogauge_lab::session::made_files::MadeFiles;
-use iogauge_lab::session::sharing::Identities;
+use iogauge_lab::session::sharing::PartOnHost;
 use iogauge_model::result::{Environment, VerifyEnd, VerifyResult};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ pub enum Report {
     /// The host, and the version of iogauge there. Hosts with one `boot_id` share a kernel.
     Introduced { environment: Box<Environment>, boot_id: Option<String> },
     /// The target is open. What identifies each part.
-    Opened(Identities),
+    Opened(Vec<PartOnHost>),
     /// What was found about the target.
     Examined(Box<Examined>),
     /// Files were removed, or not; a line for each.

@@ -86,9 +86,8 @@ impl Leaving {
     fn has_left(&mut self) -> bool {
         let mut is_complete = 0;
         // SAFETY: The request is one of `MPI_Isend`, or null, which is complete (MPI 3.1, 3.7.3).
-        let code = unsafe {
-            ffi::MPI_Test(&mut self.request, &mut is_complete, ffi::RSMPI_STATUS_IGNORE)
-        };
+        let code =
+            unsafe { ffi::MPI_Test(&mut self.request, &mut is_complete, ffi::RSMPI_STATUS_IGNORE) };
         code == 0 && is_complete != 0
     }
 }

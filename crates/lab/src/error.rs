@@ -113,6 +113,12 @@ pub enum VerifyStateError {
          run that wrote it", .path.display()
     )]
     OtherUnits { path: PathBuf, bytes: u32, algorithm: &'static str },
+    /// A verify state of a run by another number of hosts, some of whose data would not be verified.
+    #[error(
+        "{} is of a run by {wrote} host{}, and this one has {hosts}; hint: use as many hosts, in the same order",
+        .path.display(), if *wrote == 1 { "" } else { "s" }
+    )]
+    OtherHosts { path: PathBuf, wrote: u32, hosts: u32 },
 }
 
 impl From<FioError> for LabError {
@@ -151,7 +157,9 @@ impl LabError {
                         | LogError::TooMany { .. }
                 )
                 | Self::VerifyState(
-                    VerifyStateError::Unreadable { .. } | VerifyStateError::OtherUnits { .. }
+                    VerifyStateError::Unreadable { .. }
+                        | VerifyStateError::OtherUnits { .. }
+                        | VerifyStateError::OtherHosts { .. }
                 )
                 | Self::EngineRefused { .. }
                 | Self::NotTraced { .. }

@@ -13,7 +13,7 @@ use crate::session::prepare::shared;
 use crate::session::records::{Records, Verified};
 use crate::session::reserve;
 use crate::session::rig::Rig;
-use crate::session::sharing::{Identities, Sharing};
+use crate::session::sharing::{PartOnHost, Sharing};
 use crate::session::{caveats_of_target, file_systems};
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::targets::{Cleaned, LeftBecause, Part, PartKind, clean_parts};
@@ -78,10 +78,10 @@ impl Member {
         Ok(Self { opening, target, sharing, files, records, report })
     }
 
-    /// Returns what identifies each part.
+    /// Returns each part as it is compared with those of other hosts; none of a database.
     #[must_use]
-    pub fn identities(&self) -> Identities {
-        self.target.rig().map(Rig::identities).unwrap_or_default()
+    pub fn parts_on_host(&self) -> Vec<PartOnHost> {
+        self.target.rig().map(Rig::parts_on_host).unwrap_or_default()
     }
 
     /// Opens the target again if another host may have changed it. The guards judge it again.
@@ -127,7 +127,8 @@ impl Member {
             rig.keep_devices_fresh();
         }
         let caveats = caveats_of_target(rig, &examining.jobs)?;
-        Ok(Examined { caveats, file_systems: file_systems(rig) })
+        let (file_systems, size_bytes) = (file_systems(rig), rig.size_bytes());
+        Ok(Examined { caveats, file_systems, size_bytes })
     }
 
     /// Checks this host's part of a plan whose jobs verify or write logs. Changes nothing.

@@ -36,6 +36,38 @@ fn caveats(document: &Value, code: &str) -> Vec<String> {
     of_code.map(|caveat| caveat["message"].as_str().unwrap().to_owned()).collect()
 }
 
+#[test]
+fn target_of_another_kind_on_one_host_is_refused() {
+    let mpi = built_for();
+    let network = or_skip!("target_of_another_kind_on_one_host_is_refused", hosts(2, mpi));
+    let place = Place::new();
+    let (data, other) = (place.data(), place.path().join("other"));
+    for target in ["directory", "file"] {
+        fs::create_dir_all(other.join(target)).unwrap();
+    }
+    fs::create_dir(data.join("directory")).unwrap();
+    fs::write(data.join("file"), vec![7; MIB as usize]).unwrap();
+    // What the second host has at this path: a directory in both cases, or nothing.
+    network.bind(2, &other, &data).unwrap();
+    let run = |target: &Path| {
+        let line = ["run", target.to_str().unwrap(), "--rw=randread", "--size=1m", "--runtime=1s"];
+        place.run(&network, mpi, &line).ends(2).stderr
+    };
+    let error = run(&data.join("file"));
+    assert!(
+        error.contains("is a file, or missing on host-1, and a directory on host-2\nhint: "),
+        "{error}"
+    );
+    fs::remove_dir(other.join("directory")).unwrap();
+    let error = run(&data.join("directory"));
+    assert!(
+        error.contains("is a directory on host-1, and a file, or missing on host-2\nhint: "),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(data.join("directory")).unwrap().count(), 0);
+    assert!(!other.join("directory").exists());
+}
+
 /// One device that two hosts have under one path. Each host has a loop device on the same image, and does not see that
 /// of the other host.
 struct SharedDevice {

@@ -1,7 +1,7 @@
 //! `--hosts`, which starts mpirun.
 
-use crate::common::{BINARY, Done, Place, built_for, hosts};
 use crate::NOTICED;
+use crate::common::{BINARY, Done, Place, built_for, hosts};
 use iogauge_test_support::{children, eventually, or_skip};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -48,7 +48,8 @@ fn interrupted_hosts_option_keeps_the_result() {
         let bin = start.parent().unwrap();
         std::fs::create_dir(bin).unwrap();
         std::fs::copy(BINARY, &start).unwrap();
-        std::os::unix::fs::symlink(format!("/usr/bin/{}", mpi.launcher()), bin.join("mpirun")).unwrap();
+        std::os::unix::fs::symlink(format!("/usr/bin/{}", mpi.launcher()), bin.join("mpirun"))
+            .unwrap();
         let trap = if ignores { "trap '' INT;" } else { "" };
         let mut command = network.front(mpi, "sh");
         command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
@@ -61,11 +62,17 @@ fn interrupted_hosts_option_keeps_the_result() {
         std::thread::sleep(std::time::Duration::from_secs(3));
         let begin = Instant::now();
         assert!(!children(child.id()).is_empty());
-        iogauge_test_support::run("kill", &["-s", "INT", "--", &format!("-{}", child.id())]).unwrap();
+        iogauge_test_support::run("kill", &["-s", "INT", "--", &format!("-{}", child.id())])
+            .unwrap();
         let done = Done::of(&child.wait_with_output().unwrap());
         assert!(begin.elapsed() < NOTICED, "{:?}", begin.elapsed());
         let done = done.ends(130);
-        assert!(done.stdout.contains("Interrupted: these are the figures up to then."), "{}\n{}", done.stdout, done.stderr);
+        assert!(
+            done.stdout.contains("Interrupted: these are the figures up to then."),
+            "{}\n{}",
+            done.stdout,
+            done.stderr
+        );
         eventually(|| (1..=2).all(|host| network.ranks(host).is_empty()));
     }
 }

@@ -27,14 +27,16 @@ fn reading(place: &Place, mpi: Mpi) -> Child {
 /// Returns the front process of each rank, in order.
 fn ranks(child: &Child) -> Vec<u32> {
     let is_rank = |id: &u32| {
-        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == "iogauge-mpi")
+        std::fs::read_to_string(format!("/proc/{id}/comm"))
+            .is_ok_and(|name| name.trim() == "iogauge-mpi")
     };
     let rank_of = |id: &u32| {
         let variables = std::fs::read(format!("/proc/{id}/environ")).unwrap();
         let variables = String::from_utf8_lossy(&variables).into_owned();
         let rank = |text: &str| Some(text.split_once("_RANK=")?.1.to_owned());
         let ours = ["OMPI_COMM_WORLD_RANK=", "PMI_RANK="];
-        let found = variables.split('\0').find(|text| ours.iter().any(|name| text.starts_with(name)));
+        let found =
+            variables.split('\0').find(|text| ours.iter().any(|name| text.starts_with(name)));
         found.and_then(rank).unwrap()
     };
     let near = children(child.id());

@@ -6,6 +6,7 @@ use iogauge_test_support::{Loop, MIB, Mount, Throttle, mounted};
 use serde_json::Value;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// Bytes that each host writes.
 const BYTES: u64 = 8 * MIB;
@@ -134,6 +135,13 @@ fn verify_states_of_hosts_find_lost_writes() {
     assert_eq!(verified(&document), (2 * BYTES, 1, vec!["host-1"]));
     let reason = &document["steps"][0]["verify"]["findings"][0]["reason"]["kind"];
     assert_eq!(reason, "other_run");
+    // One host does not verify what several have written.
+    let state = |host: &str| place.path().join(format!("{host}-a-0-verify.state"));
+    std::fs::copy(state("host-1"), state("local")).unwrap();
+    let mut alone = Command::new(BINARY);
+    alone.current_dir(place.path()).args(["run", "--name=a"]).arg(file_of(&data, 1));
+    let alone = Done::of(&alone.args(WRITES).args(again).output().unwrap()).ends(2).stderr;
+    assert!(alone.contains("is of a run by 2 hosts, and this one has 1\nhint: "), "{alone}");
     // What only one of the hosts has written cannot be verified by both.
     std::fs::remove_file(file_of(&data, 2)).unwrap();
     let error = run(&again, 2).stderr;

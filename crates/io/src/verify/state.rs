@@ -35,6 +35,13 @@ pub enum StateError {
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     territories: Vec<TerritoryHead>,
+    /// Number of hosts of the run, each of which has a file.
+    #[serde(default = "one")]
+    hosts: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// A territory, without the entries of its units.
@@ -51,11 +58,12 @@ struct TerritoryHead {
     pieces: Vec<u64>,
 }
 
-/// Writes what is known about the units of these territories. Units of writes in progress are unknown.
+/// Writes what is known about the units of these territories, which one of so many hosts has written. Units of writes in
+/// progress are unknown.
 ///
 /// # Errors
 /// Fails if `out` does.
-pub fn save(territories: &[Arc<Territory>], out: &mut dyn Write) -> io::Result<()> {
+pub fn save(territories: &[Arc<Territory>], hosts: u32, out: &mut dyn Write) -> io::Result<()> {
     let heads = territories.iter().map(|territory| TerritoryHead {
         part: territory.part,
         base_bytes: territory.base_bytes,
@@ -65,7 +73,7 @@ pub fn save(territories: &[Arc<Territory>], out: &mut dyn Write) -> io::Result<(
         run: format!("{:016x}", territory.run),
         pieces: territory.touched_pieces().collect(),
     });
-    let head = Head { territories: heads.collect() };
+    let head = Head { territories: heads.collect(), hosts };
     let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
     let mut put = |bytes: &[u8]| {
         crc.update(bytes);
@@ -114,6 +122,7 @@ fn known([first, last]: [u32; 2]) -> Known {
 #[derive(Debug)]
 pub struct SavedState {
     territories: Vec<SavedTerritory>,
+    hosts: u32,
 }
 
 #[derive(Debug)]
@@ -142,7 +151,7 @@ impl SavedState {
         }
         let head: Head =
             serde_json::from_slice(&line(MOST_LINE_BYTES)?).map_err(|_| StateError::Damaged)?;
-        let mut territories = Vec::new();
+        let (mut territories, hosts) = (Vec::new(), head.hosts);
         for head in head.territories {
             let run = u64::from_str_radix(&head.run, 16).map_err(|_| StateError::Damaged)?;
             let mut pieces = BTreeMap::new();
@@ -159,7 +168,13 @@ impl SavedState {
         if rest != (crc.finalize() as u32).to_le_bytes() {
             return Err(StateError::Damaged);
         }
-        Ok(Self { territories })
+        Ok(Self { territories, hosts })
+    }
+
+    /// Number of hosts of the run that wrote, each of which has a state of its own.
+    #[must_use]
+    pub fn hosts(&self) -> u32 {
+        self.hosts
     }
 
     /// Returns the units of the first territory that differ from this format, as length and algorithm; `None` if all
@@ -216,7 +231,7 @@ mod tests {
 
     fn saved(territory: &Arc<Territory>) -> Vec<u8> {
         let mut bytes = Vec::new();
-        save(std::slice::from_ref(territory), &mut bytes).unwrap();
+        save(std::slice::from_ref(territory), 1, &mut bytes).unwrap();
         bytes
     }
 

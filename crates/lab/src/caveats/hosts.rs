@@ -3,13 +3,15 @@
 use crate::measure::Measured;
 use crate::measure::straggler::straggler;
 use crate::search::client_bound_percent;
+use crate::session::hosts::Examined;
 use iogauge_model::caveat::{Fact, HostFact};
-use iogauge_model::result::{Environment, FileSystemFacts, HostResult};
+use iogauge_model::result::{Environment, HostResult};
+use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, Limit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the facts about the hosts of a measurement: that there are several, if so, and those whose processors limited
-/// it.
+/// Returns the facts about the hosts of a measurement: that there are several, if so, those that did nothing, and those
+/// whose processors limited it.
 #[must_use]
 pub fn of_hosts(hosts: &[HostResult]) -> Vec<Fact> {
     if hosts.len() < 2 {
@@ -18,11 +20,15 @@ pub fn of_hosts(hosts: &[HostResult]) -> Vec<Fact> {
     let clock_error_ns = hosts.iter().map(|host| host.clock_error_ns).max().unwrap_or(0);
     let several = HostFact::Several { hosts: hosts.len(), clock_error_ns };
     let one_host = on_one_host(hosts);
+    let idle: Vec<&str> =
+        hosts.iter().filter(|host| host.is_idle()).map(|host| host.name.as_str()).collect();
+    let some_are_idle = !idle.is_empty() && idle.len() < hosts.len();
+    let idle = some_are_idle.then(|| HostFact::Idle { idle: short(&idle), hosts: hosts.len() });
     let bound: Vec<(&str, f64)> = hosts.iter().filter_map(client_bound).collect();
     let names: Vec<&str> = bound.iter().map(|(name, _)| *name).collect();
     let percent = bound.iter().map(|(_, percent)| *percent).reduce(f64::min);
     let bound = percent.map(|percent| HostFact::ClientBound { hosts: short(&names), percent });
-    std::iter::once(several).chain(one_host).chain(bound).map(Fact::from).collect()
+    std::iter::once(several).chain(one_host).chain(idle).chain(bound).map(Fact::from).collect()
 }
 
 /// Returns a fact if several processes ran on the host with the most. Those of one host have its name and a number, as
@@ -49,10 +55,10 @@ pub fn straggler_of(measured: &Measured, limits: &[Limit]) -> Option<Fact> {
     found.map(|found| HostFact::Straggler(found).into())
 }
 
-/// Returns the facts in which hosts differ: kernel, processors, memory, and the file systems of the target, those of the
-/// first host first.
+/// Returns the facts in which hosts differ: kernel, processors, memory, and the size and file systems of the target, those
+/// of the first host first.
 #[must_use]
-pub fn differences(hosts: &[Environment], mounts: &[Vec<FileSystemFacts>]) -> Option<Fact> {
+pub fn differences(hosts: &[Environment], targets: &[Examined]) -> Option<Fact> {
     let kinds: [fn(&Environment) -> String; 4] = [
         |host| format!("kernel {}", host.kernel),
         |host| host.cpu_model.clone(),
@@ -62,31 +68,36 @@ pub fn differences(hosts: &[Environment], mounts: &[Vec<FileSystemFacts>]) -> Op
     ];
     let names: Vec<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
     let of_machines = kinds.iter().map(|kind| hosts.iter().map(kind).collect::<Vec<_>>());
-    let of_mounts = [kinds_of(mounts), options_of(mounts)];
-    let words = of_machines.chain(of_mounts);
+    let size = |target: &Examined| format!("a target of {}", Bytes(target.size_bytes));
+    let of_targets = [targets.iter().map(size).collect(), kinds_of(targets), options_of(targets)];
+    let words = of_machines.chain(of_targets);
     let told: Vec<String> = words.filter_map(|words| difference(&names, words)).collect();
     (!told.is_empty()).then(|| HostFact::Differ(told.join("; ")).into())
 }
 
 /// Returns the file systems of each host.
-fn kinds_of(mounts: &[Vec<FileSystemFacts>]) -> Vec<String> {
-    let kinds = |of_host: &Vec<FileSystemFacts>| {
-        let kinds: Vec<&str> = of_host.iter().map(|mount| mount.name.as_str()).collect();
+fn kinds_of(targets: &[Examined]) -> Vec<String> {
+    let kinds = |target: &Examined| {
+        let kinds: Vec<&str> =
+            target.file_systems.iter().map(|mount| mount.name.as_str()).collect();
         kinds.join(" and ")
     };
-    mounts.iter().map(kinds).collect()
+    targets.iter().map(kinds).collect()
 }
 
 /// Returns the mount options of each host that not all hosts have.
-fn options_of(mounts: &[Vec<FileSystemFacts>]) -> Vec<String> {
+fn options_of(targets: &[Examined]) -> Vec<String> {
     /// Names and addresses of the client itself.
     const OF_CLIENT: [&str; 3] = ["clientaddr=", "fd=", "name="];
     let is_of_client = |option: &str| OF_CLIENT.iter().any(|start| option.starts_with(start));
-    let options = |of_host: &Vec<FileSystemFacts>| {
-        let all = of_host.iter().flat_map(|mount| mount.options.split(',').map(str::to_owned));
+    let options = |target: &Examined| {
+        let all = target
+            .file_systems
+            .iter()
+            .flat_map(|mount| mount.options.split(',').map(str::to_owned));
         all.filter(|option| !is_of_client(option)).collect::<BTreeSet<String>>()
     };
-    let each: Vec<BTreeSet<String>> = mounts.iter().map(options).collect();
+    let each: Vec<BTreeSet<String>> = targets.iter().map(options).collect();
     let own = |options: &BTreeSet<String>| {
         let is_of_all = |option: &&String| each.iter().all(|other| other.contains(*option));
         let own: Vec<&str> =
@@ -167,6 +178,7 @@ fn short(names: &[&str]) -> String {
 mod tests {
     use super::*;
     use iogauge_model::caveat::Command;
+    use iogauge_model::result::FileSystemFacts;
 
     fn host(name: &str, kernel: &str, cpus: u32) -> Environment {
         let mut environment = iogauge_io::machine::environment("tsc");
@@ -199,6 +211,21 @@ mod tests {
     }
 
     #[test]
+    fn hosts_that_did_nothing_are_named() {
+        let result = |name: &str, ios| HostResult {
+            name: name.to_owned(),
+            ios,
+            queue_depth: ios as f64,
+            ..HostResult::default()
+        };
+        let facts = of_hosts(&[result("a", 1), result("b", 0), result("c", 0)]);
+        let caveat = facts[1].caveat(Command::default());
+        assert!(caveat.message.starts_with("b and c did no I/O, because "), "{caveat:?}");
+        assert_eq!(of_hosts(&[result("a", 1), result("b", 1)]).len(), 1);
+        assert_eq!(of_hosts(&[result("a", 0), result("b", 0)]).len(), 1);
+    }
+
+    #[test]
     fn equal_hosts_do_not_differ() {
         assert_eq!(differences(&[host("a", "6.1", 8), host("b", "6.1", 8)], &[]), None);
         assert_eq!(differences(&[], &[]), None);
@@ -213,21 +240,22 @@ mod tests {
         assert!(message.contains(expected), "{message}");
     }
 
-    fn mount(name: &str, options: &str) -> Vec<FileSystemFacts> {
-        vec![FileSystemFacts {
+    fn mount(name: &str, options: &str) -> Examined {
+        let file_systems = vec![FileSystemFacts {
             name: name.to_owned(),
             mount_point: "/mnt".to_owned(),
             options: options.to_owned(),
             total_bytes: 1,
             available_bytes: 1,
             reserve_bytes: 1,
-        }]
+        }];
+        Examined { file_systems, ..Examined::default() }
     }
 
     #[test]
     fn file_systems_and_mount_options_are_compared() {
         let hosts = [host("a", "6.1", 8), host("b", "6.1", 8), host("c", "6.1", 8)];
-        let told = |mounts: &[Vec<FileSystemFacts>]| {
+        let told = |mounts: &[Examined]| {
             differences(&hosts, mounts).map(|fact| fact.caveat(Command::default()).message)
         };
         let nfs = |version: &str, own: &str| {
@@ -242,6 +270,10 @@ mod tests {
         let local = [nfs("4.2", "1"), mount("ext4", "rw,vers=4.2,hard"), nfs("4.2", "3")];
         let message = told(&local).unwrap();
         assert!(message.contains("nfs4 on a and c, ext4 on b"), "{message}");
+        let sized = |size_bytes| Examined { size_bytes, ..Examined::default() };
+        let message = told(&[sized(4096), sized(4096), sized(1 << 20)]).unwrap();
+        let expected = "a target of 4 KiB on a and b, a target of 1 MiB on c";
+        assert!(message.contains(expected), "{message}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
 use crate::session::made_files::MadeFiles;
-use crate::session::sharing::{Identities, Sharing};
+use crate::session::sharing::{PartOnHost, Sharing};
 use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::DbUrl;
 use iogauge_db::pool::WorkerNumbers;
@@ -89,6 +89,8 @@ pub struct Examined {
     pub caveats: Vec<Caveat>,
     /// The file system of each part that is a file.
     pub file_systems: Vec<FileSystemFacts>,
+    /// Usable bytes over all parts.
+    pub size_bytes: u64,
 }
 
 /// The workers that a host starts.
@@ -256,6 +258,8 @@ pub struct HostId {
     pub number: u32,
     /// Its name, which no other host has.
     pub name: String,
+    /// Number of hosts of the run.
+    pub hosts: u32,
 }
 
 /// The part of a plan that a host carries out.
@@ -272,7 +276,7 @@ impl HostPlan {
     pub fn of_each(steps: &[(Step, Vec<Region>)], names: &[String]) -> Vec<Self> {
         let parts = Parts::equal(names.len());
         let of_host = |(number, name): (u32, &String)| Self {
-            host: HostId { number, name: name.clone() },
+            host: HostId { number, name: name.clone(), hosts: names.len() as u32 },
             steps: Vec::new(),
         };
         let mut all: Vec<Self> = (1..).zip(names).map(of_host).collect();
@@ -314,7 +318,7 @@ pub trait Hosts: Debug + Send + Sync {
     ///
     /// # Errors
     /// If one of them refuses, is lost, or has another version.
-    fn open(&self, opening: &Opening) -> Result<Vec<Identities>, LabError>;
+    fn open(&self, opening: &Opening) -> Result<Vec<Vec<PartOnHost>>, LabError>;
 
     /// Lets the other hosts write blocks of the target that are not written yet.
     fn begin_preparing(&self, preparing: &Preparing);

@@ -124,16 +124,16 @@ pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>,
     let keeps_devices_fresh = rig.keeps_devices_fresh();
     let examining = Examining { jobs: jobs.to_vec(), command: rig.command(), keeps_devices_fresh };
     let others = hosts.examine(&examining)?;
-    let here = Examined { caveats: own, file_systems: file_systems(rig) };
-    let all = std::iter::once(here).chain(others);
-    let (found, mounts): (Vec<_>, Vec<_>) =
-        all.map(|examined| (examined.caveats, examined.file_systems)).unzip();
+    let (file_systems, size_bytes) = (file_systems(rig), rig.size_bytes());
+    let here = Examined { caveats: own, file_systems, size_bytes };
+    let mut all: Vec<Examined> = std::iter::once(here).chain(others).collect();
+    let found: Vec<_> = all.iter_mut().map(|host| std::mem::take(&mut host.caveats)).collect();
     let names = hosts.names();
     let mut merged = caveats::merged(&names, &found);
     let environments = std::iter::once(environment(rig)).chain(hosts.environments());
     let named = environments.zip(names).map(|(all, host)| Environment { host, ..all });
     let environments: Vec<Environment> = named.collect();
-    merged.extend(rig.caveats(caveats::differences(&environments, &mounts)));
+    merged.extend(rig.caveats(caveats::differences(&environments, &all)));
     Ok(caveats::distinct(merged))
 }
 

@@ -51,7 +51,7 @@ impl Rig {
             )));
         }
         let others = hosts.open(&opening)?;
-        rig.compare(opening, &others);
+        rig.compare(opening, &hosts.names(), &others)?;
         Ok(rig)
     }
 

@@ -7,7 +7,7 @@ use crate::session::host_number::HostsUsed;
 use crate::session::hosts::{self, Jobs, Opening, Starting, Work};
 use crate::session::profile::CADENCE;
 use crate::session::region::Region;
-use crate::session::sharing::{self, Identities, Sharing};
+use crate::session::sharing::{self, PartOnHost, Sharing};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::logs::LogWriter;
 use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
@@ -92,10 +92,31 @@ impl Rig {
         }
     }
 
-    /// Compares the parts of this host with those of the other hosts, on which the same was opened.
-    pub(super) fn compare(&mut self, opening: Opening, others: &[Identities]) {
-        self.sharing = sharing::compared(self.parts(), &self.identities(), others);
+    /// Compares the parts of this host with those of the other hosts, on which the same was opened. `names` are those
+    /// of all hosts.
+    ///
+    /// # Errors
+    /// A part is a directory on one host and not on another one, or similar.
+    pub(super) fn compare(
+        &mut self,
+        opening: Opening,
+        names: &[String],
+        others: &[Vec<PartOnHost>],
+    ) -> Result<(), LabError> {
+        let own = self.parts_on_host();
+        if let Some((host, own, other)) = sharing::unlike(&own, others) {
+            return Err(LabError::Mismatch(format!(
+                "{} is {} on {}, and {} on {}; hint: use a path that leads to the same kind of target on all hosts",
+                self.text,
+                own.words(),
+                names[0],
+                other.words(),
+                names[host + 1]
+            )));
+        }
+        self.sharing = sharing::compared(self.parts(), &own, others);
         self.opening = Some(opening);
+        Ok(())
     }
 
     /// Returns what was opened on several hosts; `None` if this host is the only one.
@@ -108,10 +129,10 @@ impl Rig {
         &self.sharing
     }
 
-    /// Returns what identifies each part on every host that has it.
+    /// Returns each part as it is compared with those of other hosts.
     #[must_use]
-    pub fn identities(&self) -> Identities {
-        self.parts().iter().map(|part| part.identity_on_hosts(&self.roots)).collect()
+    pub fn parts_on_host(&self) -> Vec<PartOnHost> {
+        self.parts().iter().map(|part| PartOnHost::of(part, &self.roots)).collect()
     }
 
     /// Sets the cadence at which the machine is sampled during loads on a real target.

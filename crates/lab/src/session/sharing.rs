@@ -1,7 +1,7 @@
 //! How several hosts share the files and devices of a target, and which region of them each host uses.
 
 use iogauge_io::offsets::Extent;
-use iogauge_io::targets::{HostNumber, Part};
+use iogauge_io::targets::{HostNumber, Part, PartKind, Roots};
 use iogauge_model::load::Load;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -18,19 +18,69 @@ pub enum Sharing {
     Unknown,
 }
 
-/// Texts that identify the parts of a target, one for each part; see [`Part::identity_on_hosts`].
-pub type Identities = Vec<Option<String>>;
+/// What a host has at the path of a part, in the words of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shape {
+    /// A block device.
+    Device,
+    /// A file, or the place of a new one.
+    File,
+    /// A directory, in which the host has a file of its own.
+    Directory,
+}
 
-/// Returns how hosts share each part of this host, from the identities on this host and on the others.
+impl Shape {
+    /// Returns the words for it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Device => "a block device",
+            Self::File => "a file, or missing",
+            Self::Directory => "a directory",
+        }
+    }
+}
+
+/// A part of the target on one host, as it is compared with those of other hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOnHost {
+    /// Identifies it on all hosts; see [`Part::identity_on_hosts`].
+    pub identity: Option<String>,
+    pub shape: Shape,
+}
+
+impl PartOnHost {
+    pub(super) fn of(part: &Part, roots: &Roots) -> Self {
+        let shape = match part.kind {
+            PartKind::BlockDevice => Shape::Device,
+            PartKind::File(_) if part.is_of_one_host() => Shape::Directory,
+            PartKind::File(_) => Shape::File,
+        };
+        Self { identity: part.identity_on_hosts(roots), shape }
+    }
+}
+
+/// Returns the first part that is of another shape on one of the other hosts: the index of that host, the part's shape
+/// here and there.
 #[must_use]
-pub fn compared(parts: &[Part], own: &Identities, others: &[Identities]) -> Vec<Sharing> {
+pub fn unlike(own: &[PartOnHost], others: &[Vec<PartOnHost>]) -> Option<(usize, Shape, Shape)> {
+    others.iter().enumerate().find_map(|(host, parts)| {
+        let mut pairs = own.iter().zip(parts).map(|(own, other)| (own.shape, other.shape));
+        pairs.find(|(own, other)| own != other).map(|(own, other)| (host, own, other))
+    })
+}
+
+/// Returns how hosts share each part of this host, from what this host and the others have.
+#[must_use]
+pub fn compared(parts: &[Part], own: &[PartOnHost], others: &[Vec<PartOnHost>]) -> Vec<Sharing> {
     let each = parts.iter().zip(own).enumerate();
     each.map(|(index, (part, own))| {
         if part.is_of_one_host() {
             return Sharing::Own;
         }
-        let others = others.iter().map(|identities| identities.get(index).cloned().flatten());
-        of_one(std::iter::once(own.clone()).chain(others).collect())
+        let identity = |parts: &Vec<PartOnHost>| parts.get(index)?.identity.clone();
+        let others = others.iter().map(identity);
+        of_one(std::iter::once(own.identity.clone()).chain(others).collect())
     })
     .collect()
 }

@@ -25,6 +25,8 @@ pub struct StepStates(Vec<JobState>);
 #[derive(Debug, Default)]
 struct JobState {
     save: Option<OutputFile>,
+    /// Number of hosts of this run.
+    hosts: u32,
     saved: Option<(PathBuf, Arc<SavedState>)>,
 }
 
@@ -39,7 +41,7 @@ impl RunStates {
         host: Option<&HostId>,
     ) -> Result<Self, LabError> {
         let mut run = Self::default();
-        let mut thread = 0;
+        let (mut thread, hosts) = (0, host.map_or(1, |host| host.hosts));
         for step in steps {
             let mut jobs = Vec::new();
             for job in &step.jobs {
@@ -54,8 +56,9 @@ impl RunStates {
                 let saves = state.saves && job.load.writes();
                 let check = || OutputFile::check(&path, Replace::VerifyState);
                 let save = saves.then(check).transpose().map_err(VerifyStateError::from)?;
-                let saved = state.loads.then(|| read(&path)).transpose()?;
-                jobs.push(JobState { save, saved: saved.map(|saved| (path, Arc::new(saved))) });
+                let saved = state.loads.then(|| read(&path, hosts)).transpose()?;
+                let saved = saved.map(|saved| (path, Arc::new(saved)));
+                jobs.push(JobState { save, hosts, saved });
             }
             run.steps.push(StepStates(jobs));
         }
@@ -74,10 +77,14 @@ impl RunStates {
     }
 }
 
-fn read(path: &Path) -> Result<SavedState, VerifyStateError> {
+fn read(path: &Path, hosts: u32) -> Result<SavedState, VerifyStateError> {
     let unreadable = |source| VerifyStateError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(|source| unreadable(source.into()))?;
-    SavedState::read(file).map_err(unreadable)
+    let state = SavedState::read(file).map_err(unreadable)?;
+    match state.hosts() {
+        wrote if wrote == hosts => Ok(state),
+        wrote => Err(VerifyStateError::OtherHosts { path: path.to_owned(), wrote, hosts }),
+    }
 }
 
 impl StepStates {
@@ -103,15 +110,16 @@ impl StepStates {
         jobs: &[Option<Arc<JobVerify>>],
     ) -> Vec<Result<PathBuf, VerifyStateError>> {
         let both = self.0.into_iter().zip(jobs);
-        both.filter_map(|(state, job)| Some(save(state.save?, job.as_ref()?))).collect()
+        both.filter_map(|(state, job)| Some(save(state.save?, state.hosts, job.as_ref()?)))
+            .collect()
     }
 }
 
-fn save(file: OutputFile, job: &JobVerify) -> Result<PathBuf, VerifyStateError> {
+fn save(file: OutputFile, hosts: u32, job: &JobVerify) -> Result<PathBuf, VerifyStateError> {
     let path = file.path().to_owned();
     let io_error = |source| OutputError::Io { path: path.clone(), action: "write", source };
     let mut out = BufWriter::new(file);
-    state::save(job.territories(), &mut out).and_then(|()| out.flush()).map_err(io_error)?;
+    state::save(job.territories(), hosts, &mut out).and_then(|()| out.flush()).map_err(io_error)?;
     let file = out.into_inner().map_err(|error| io_error(error.into_error()))?;
     file.commit()?;
     Ok(path)

@@ -31,6 +31,11 @@ pub enum HostFact {
         host: String,
         processes: usize,
     },
+    /// These of so many hosts did no I/O.
+    Idle {
+        idle: String,
+        hosts: usize,
+    },
     /// These hosts used this part of the processor time that their workers could use, in percent.
     ClientBound {
         hosts: String,
@@ -44,7 +49,7 @@ pub enum HostFact {
 }
 
 impl HostFact {
-    pub(super) fn caveat(&self, _command: Command) -> Caveat {
+    pub(super) fn caveat(&self, command: Command) -> Caveat {
         match self {
             Self::Several { hosts, clock_error_ns } => {
                 Caveat::of(CaveatCode::SeveralHosts, several(*hosts, *clock_error_ns))
@@ -56,6 +61,18 @@ impl HostFact {
                 ),
                 "start one process on each host, as docs/hosts.md shows",
             ),
+            Self::Idle { idle, hosts } => {
+                let option = match command {
+                    Command::DbRun => Some("--processes".to_owned()),
+                    _ => command.load_option("iodepth"),
+                };
+                let option = option.unwrap_or_else(|| "a queue depth".to_owned());
+                Caveat::new(
+                    CaveatCode::SeveralHosts,
+                    format!("{idle} did no I/O, because the load has fewer I/Os than hosts"),
+                    format!("use {option} of at least {hosts}, or fewer hosts"),
+                )
+            }
             Self::ClientBound { hosts, percent } => Caveat::new(
                 CaveatCode::ClientBound,
                 format!(
@@ -104,6 +121,7 @@ pub(super) fn examples() -> Vec<HostFact> {
         HostFact::Several { hosts: 3, clock_error_ns: 0 },
         HostFact::Several { hosts: 3, clock_error_ns: 40_000 },
         HostFact::OneHost { host: "a".to_owned(), processes: 2 },
+        HostFact::Idle { idle: "b and c".to_owned(), hosts: 3 },
         HostFact::ClientBound { hosts: "a and b".to_owned(), percent: 98.0 },
         HostFact::Straggler(straggler),
         HostFact::Differ(differ.to_owned()),

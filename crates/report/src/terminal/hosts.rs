@@ -10,8 +10,8 @@ use iogauge_model::units::Latency;
 
 /// Of more hosts than this, the slowest and the fastest are shown.
 const MOST: usize = 12;
-/// From this index on, shares count as equal: they differ by 7 % of their mean (standard deviation).
-const EQUAL: f64 = 0.995;
+/// From this index on, shares count as equal: they differ by 10 % of their mean (standard deviation).
+const EQUAL: f64 = 0.99;
 
 /// Writes the part of each host and what it reached alone, if the parts are not equal. Of many hosts, those with the
 /// smallest and the largest parts are shown.
@@ -107,8 +107,8 @@ pub(super) fn write(sheet: &mut Sheet, hosts: &[HostResult], terms: Terms) {
         };
         sheet.text(Paint::Plain, &text);
     }
-    if busy.len() > 1 {
-        sheet.text(Paint::Plain, &fairness_words(&busy, terms));
+    if !busy.is_empty() {
+        sheet.text(Paint::Plain, &fairness_words(hosts, terms));
     }
 }
 
@@ -130,9 +130,9 @@ fn most_telling<'a>(
 }
 
 /// Formats Jain's index of the hosts' IOPS, with its meaning.
-fn fairness_words(busy: &[&HostResult], terms: Terms) -> String {
-    let index = fairness(busy.iter().map(|host| host.iops));
-    let hosts = busy.len();
+fn fairness_words(hosts: &[HostResult], terms: Terms) -> String {
+    let index = fairness(hosts.iter().map(|host| host.iops));
+    let hosts = hosts.len();
     let meaning = if index >= EQUAL {
         "the hosts have about equal shares".to_owned()
     } else {

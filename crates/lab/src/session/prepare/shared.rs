@@ -108,7 +108,7 @@ fn begin_all(rig: &mut Rig) -> Result<Vec<Fill>, LabError> {
 fn look_at_made(rig: &mut Rig, hosts: &dyn Hosts) -> Result<(), LabError> {
     if let Some(opening) = rig.opening().cloned() {
         let others = hosts.open(&opening)?;
-        rig.compare(opening, &others);
+        rig.compare(opening, &hosts.names(), &others)?;
     }
     check_divided(rig)
 }
