@@ -379,7 +379,7 @@ fn with_way_out(host: &str, kind: RefusedKind, message: &str) -> String {
         return message.to_owned();
     }
     let joined = if message.contains("; hint: ") { ", or" } else { "; hint:" };
-    format!("{message}{joined} start one process on each machine (mpirun --map-by ppr:1:node)")
+    format!("{message}{joined} start one process on each machine")
 }
 
 /// Numbers hosts of the same name.
@@ -543,8 +543,7 @@ mod tests {
     fn refusal_on_one_machine_names_a_way_out() {
         let message = "/x: refused, iogauge-mpi (pid 7) has it open for writing; hint: stop that";
         let told = with_way_out("a#2", RefusedKind::Refusal, message);
-        let expected =
-            "; hint: stop that, or start one process on each machine (mpirun --map-by ppr:1:node)";
+        let expected = "; hint: stop that, or start one process on each machine";
         assert!(told.ends_with(expected), "{told}");
         assert_eq!(with_way_out("a", RefusedKind::Refusal, message), message);
         assert_eq!(with_way_out("a#2", RefusedKind::Usage, message), message);

@@ -257,7 +257,8 @@ pub enum LimitError {
     #[error("limit \"{0}\" has no \"<=\"; hint: use mean<=10ms or read:p99.9<=5ms")]
     NoBound(String),
     #[error(
-        "\"{0}:\" is not a direction; hint: use read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms"
+        "\"{0}:\" is not a direction; hint: use read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms, or each:p99<=5ms on \
+         several hosts"
     )]
     Side(String),
     /// `each:` does not come first.

@@ -67,7 +67,7 @@ fn asked(
         ("bs".to_owned(), load.block.to_string()),
         ("limit".to_owned(), limits.join(",")),
         ("budget".to_owned(), format!("{}s", plan.budget_ns as f64 / 1e9)),
-        ("hosts".to_owned(), hosts.to_string()),
+        (SuiteAsked::HOSTS.to_owned(), hosts.to_string()),
         (SuiteAsked::CONTENT.to_owned(), rest),
     ]);
     if plan.open_loop.is_some() {

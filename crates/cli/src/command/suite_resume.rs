@@ -58,12 +58,18 @@ pub fn find(
             .into());
         }
         let was = match earlier.options.get(name) {
+            Some(was) if name == SuiteAsked::HOSTS => {
+                let text = format!(
+                    "--resume: run {id} has {was} hosts, not {text}; hint: use the same hosts"
+                );
+                return Err(Usage(text).into());
+            }
             Some(was) => format!("--{name}={was}"),
             None => format!("no --{name}"),
         };
         return Err(Usage(format!(
-            "--resume: run {id} was begun with {was}, not --{name}={text}; hint: use --resume \
-             without it"
+            "--resume: run {id} was begun with {was}, not --{name}={text}; hint: leave out --{name}, \
+             or --resume"
         ))
         .into());
     }

@@ -345,6 +345,10 @@ fn ours(
     match guard::takes_writes(part.judged()?, &part.path, true, roots) {
         Ok(()) => part.permission = Permission::WriteFile,
         Err(refusal) if intent.writes => return Err(refusal),
+        // The leading process has just made it, on this machine. This one could not write its share.
+        Err(refusal @ TargetError::Guard(GuardError::Held { .. })) if part.is_led() => {
+            return Err(refusal);
+        }
         Err(_) => {}
     }
     part.look()?;

@@ -7,6 +7,9 @@ use iogauge_model::Histogram;
 use iogauge_model::limit::{Directions, Side};
 use iogauge_model::result::{DirectionResult, HostResult};
 
+/// The processor time of hosts is read less exactly than their I/Os are counted. In a shorter window it is unknown.
+const LEAST_SECONDS_OF_CPU: f64 = 0.1;
+
 /// Which latencies count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
@@ -41,32 +44,38 @@ fn is_idle(host: &HostWindow) -> bool {
     host.queue_depth_integral == 0 && host.ios() == 0
 }
 
-/// Returns the results of each host in a window, with the names of the hosts. `latencies` are those of the window.
+/// Returns the results of each host in a window, with the names of the hosts. `latencies` are those of the window. Rates
+/// are those over the whole window, also on hosts whose workers ended earlier, so that they add up.
 pub(crate) fn results(
     window: &Window,
     names: &[String],
     latencies: &Directions<'_>,
 ) -> Vec<HostResult> {
-    let all_iops: f64 = window.hosts.iter().map(HostWindow::iops).sum();
+    let all_ios: u64 = window.hosts.iter().map(HostWindow::ios).sum();
+    let seconds = window.seconds();
+    let rate = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
     let mut busy = latencies.hosts().iter().peekable();
     let result = |(number, (host, name)): (usize, (&HostWindow, &String))| {
         let own = busy.next_if(|(busy, _)| *busy == number).map(|(_, own)| own.of(Side::Any));
-        let seconds = host.elapsed_ns as f64 / 1e9;
         let bytes: u64 =
             [Op::Read, Op::Write].iter().map(|op| host.directions[*op as usize].bytes).sum();
         HostResult {
             name: name.clone(),
             ios: host.ios(),
-            iops: host.iops(),
-            bytes_per_sec: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
-            queue_depth: host.queue_depth(),
+            iops: rate(host.ios() as f64),
+            bytes_per_sec: rate(bytes as f64),
+            queue_depth: rate(host.queue_depth_integral as f64 / 1e9),
             latency_ns_mean: own.map_or(0.0, |own| own.mean_ns()),
             latency_ns_p50: own.map_or(0, |own| own.percentile_ns(50.0)),
             latency_ns_p99: own.map_or(0, |own| own.percentile_ns(99.0)),
             latency_ns_max: own.map_or(0, |own| own.max_ns()),
             errors: host.directions.iter().map(|tally| tally.errors).sum(),
-            share: if all_iops > 0.0 { host.iops() / all_iops } else { 0.0 },
-            cpu_percent: 100.0 * host.cpu_ns as f64 / host.elapsed_ns.max(1) as f64,
+            share: if all_ios > 0 { host.ios() as f64 / all_ios as f64 } else { 0.0 },
+            cpu_percent: if seconds < LEAST_SECONDS_OF_CPU {
+                0.0
+            } else {
+                rate(host.cpu_ns as f64) / 1e7
+            },
             processors: host.processors,
             clock_error_ns: host.clock_error_ns,
             same_kernel: host.same_kernel,

@@ -181,6 +181,8 @@ pub struct SuiteAsked {
 impl SuiteAsked {
     /// The name of what `iogauge hosts-curve` measures.
     pub const HOSTS_CURVE: &str = "hosts-curve";
+    /// The option with the number of hosts of such a run.
+    pub const HOSTS: &str = "hosts";
     /// The option with a digest of the user's suite file, to detect changes.
     pub const CONTENT: &str = "content";
 }

@@ -1,6 +1,6 @@
 //! What one of several hosts did in a window.
 
-use super::{DIRECTIONS, Tally, WorkerWindow, merge, rate};
+use super::{DIRECTIONS, Tally, WorkerWindow, merge};
 use crate::engine::Op;
 use serde::{Deserialize, Serialize};
 
@@ -43,12 +43,6 @@ impl HostWindow {
     #[must_use]
     pub fn ios(&self) -> u64 {
         self.directions[Op::Read as usize].ios() + self.directions[Op::Write as usize].ios()
-    }
-
-    /// Returns reads and writes per second.
-    #[must_use]
-    pub fn iops(&self) -> f64 {
-        rate(self.ios(), self.elapsed_ns)
     }
 
     /// Returns the time average of the host's outstanding I/Os.
