@@ -78,12 +78,6 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
     Err(Usage(format!("{name} runs on one host; hint: start it without mpirun")).into())
 }
 
-/// Returns true if mpirun or a scheduler has started this process, perhaps as the only one.
-pub fn is_launched() -> bool {
-    // Of Open MPI; of MPICH and what descends from it; of PMIx, such as Slurm's.
-    ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].iter().any(|name| env::var_os(name).is_some())
-}
-
 /// Replaces this process by mpirun if the command names hosts. Returns only if that is impossible, or if the command
 /// names none.
 pub fn launch(

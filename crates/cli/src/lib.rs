@@ -8,6 +8,7 @@ mod exit;
 mod front;
 mod hosts;
 mod job_source;
+mod launcher;
 mod mistake;
 mod screen;
 mod step_keeper;

@@ -99,7 +99,7 @@ impl Observer for Screen {
 /// Returns true if a person sees a stream. mpirun may give its processes a terminal of its own, whatever its output goes
 /// to.
 pub fn is_shown(stream: &impl IsTerminal) -> bool {
-    !crate::hosts::is_launched() && stream.is_terminal()
+    !crate::launcher::is_launched() && stream.is_terminal()
 }
 
 /// Returns the page layout for people: that of stdout, or of stderr next to JSON.

@@ -14,7 +14,7 @@ use crate::session::records::{Records, Verified};
 use crate::session::reserve;
 use crate::session::rig::Rig;
 use crate::session::sharing::{PartOnHost, Sharing};
-use crate::session::{caveats_of_target, file_systems};
+use crate::session::{caveats_of_target, target_on_host};
 use iogauge_io::pool::WorkerPool;
 use iogauge_io::targets::{Cleaned, LeftBecause, Part, PartKind, clean_parts};
 use iogauge_model::result::{VerifyEnd, VerifyResult};
@@ -127,8 +127,7 @@ impl Member {
             rig.keep_devices_fresh();
         }
         let caveats = caveats_of_target(rig, &examining.jobs)?;
-        let (file_systems, size_bytes) = (file_systems(rig), rig.size_bytes());
-        Ok(Examined { caveats, file_systems, size_bytes })
+        Ok(Examined { caveats, target: target_on_host(rig) })
     }
 
     /// Checks this host's part of a plan whose jobs verify or write logs. Changes nothing.

@@ -8,7 +8,7 @@ mod unfinished;
 pub use report::Reporter;
 
 use crate::exit::Exit;
-use crate::{hosts, screen};
+use crate::{launcher, screen};
 use anyhow::Context;
 use iogauge_lab::process::AddressSpace;
 use iogauge_lab::process::UninterruptibleThread;
@@ -167,7 +167,7 @@ impl Front {
                 signals.push((signal, flag));
             }
         }
-        let launcher = hosts::is_launched().then(system::getppid).flatten();
+        let launcher = launcher::is_launched().then(system::getppid).flatten();
         Ok(Self {
             child,
             reports,

@@ -3,12 +3,21 @@
 use crate::measure::Measured;
 use crate::measure::straggler::straggler;
 use crate::search::client_bound_percent;
-use crate::session::hosts::Examined;
 use iogauge_model::caveat::{Fact, HostFact};
-use iogauge_model::result::{Environment, HostResult};
+use iogauge_model::result::{Environment, FileSystemFacts, HostResult};
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, Limit};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The target on one host, as far as hosts are compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetOnHost {
+    /// The file system of each part that is a file.
+    pub file_systems: Vec<FileSystemFacts>,
+    /// Usable bytes over all parts.
+    pub size_bytes: u64,
+}
 
 /// Returns the facts about the hosts of a measurement: that there are several, if so, those that did nothing, and those
 /// whose processors limited it.
@@ -58,7 +67,7 @@ pub fn straggler_of(measured: &Measured, limits: &[Limit]) -> Option<Fact> {
 /// Returns the facts in which hosts differ: kernel, processors, memory, and the size and file systems of the target, those
 /// of the first host first.
 #[must_use]
-pub fn differences(hosts: &[Environment], targets: &[Examined]) -> Option<Fact> {
+pub fn differences(hosts: &[Environment], targets: &[TargetOnHost]) -> Option<Fact> {
     let kinds: [fn(&Environment) -> String; 4] = [
         |host| format!("kernel {}", host.kernel),
         |host| host.cpu_model.clone(),
@@ -68,7 +77,7 @@ pub fn differences(hosts: &[Environment], targets: &[Examined]) -> Option<Fact> 
     ];
     let names: Vec<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
     let of_machines = kinds.iter().map(|kind| hosts.iter().map(kind).collect::<Vec<_>>());
-    let size = |target: &Examined| format!("a target of {}", Bytes(target.size_bytes));
+    let size = |target: &TargetOnHost| format!("a target of {}", Bytes(target.size_bytes));
     let of_targets = [targets.iter().map(size).collect(), kinds_of(targets), options_of(targets)];
     let words = of_machines.chain(of_targets);
     let told: Vec<String> = words.filter_map(|words| difference(&names, words)).collect();
@@ -76,8 +85,8 @@ pub fn differences(hosts: &[Environment], targets: &[Examined]) -> Option<Fact> 
 }
 
 /// Returns the file systems of each host.
-fn kinds_of(targets: &[Examined]) -> Vec<String> {
-    let kinds = |target: &Examined| {
+fn kinds_of(targets: &[TargetOnHost]) -> Vec<String> {
+    let kinds = |target: &TargetOnHost| {
         let kinds: Vec<&str> =
             target.file_systems.iter().map(|mount| mount.name.as_str()).collect();
         kinds.join(" and ")
@@ -86,11 +95,11 @@ fn kinds_of(targets: &[Examined]) -> Vec<String> {
 }
 
 /// Returns the mount options of each host that not all hosts have.
-fn options_of(targets: &[Examined]) -> Vec<String> {
+fn options_of(targets: &[TargetOnHost]) -> Vec<String> {
     /// Names and addresses of the client itself.
     const OF_CLIENT: [&str; 3] = ["clientaddr=", "fd=", "name="];
     let is_of_client = |option: &str| OF_CLIENT.iter().any(|start| option.starts_with(start));
-    let options = |target: &Examined| {
+    let options = |target: &TargetOnHost| {
         let all = target
             .file_systems
             .iter()
@@ -178,7 +187,6 @@ fn short(names: &[&str]) -> String {
 mod tests {
     use super::*;
     use iogauge_model::caveat::Command;
-    use iogauge_model::result::FileSystemFacts;
 
     fn host(name: &str, kernel: &str, cpus: u32) -> Environment {
         let mut environment = iogauge_io::machine::environment("tsc");
@@ -240,7 +248,7 @@ mod tests {
         assert!(message.contains(expected), "{message}");
     }
 
-    fn mount(name: &str, options: &str) -> Examined {
+    fn mount(name: &str, options: &str) -> TargetOnHost {
         let file_systems = vec![FileSystemFacts {
             name: name.to_owned(),
             mount_point: "/mnt".to_owned(),
@@ -249,13 +257,13 @@ mod tests {
             available_bytes: 1,
             reserve_bytes: 1,
         }];
-        Examined { file_systems, ..Examined::default() }
+        TargetOnHost { file_systems, ..TargetOnHost::default() }
     }
 
     #[test]
     fn file_systems_and_mount_options_are_compared() {
         let hosts = [host("a", "6.1", 8), host("b", "6.1", 8), host("c", "6.1", 8)];
-        let told = |mounts: &[Examined]| {
+        let told = |mounts: &[TargetOnHost]| {
             differences(&hosts, mounts).map(|fact| fact.caveat(Command::default()).message)
         };
         let nfs = |version: &str, own: &str| {
@@ -270,7 +278,7 @@ mod tests {
         let local = [nfs("4.2", "1"), mount("ext4", "rw,vers=4.2,hard"), nfs("4.2", "3")];
         let message = told(&local).unwrap();
         assert!(message.contains("nfs4 on a and c, ext4 on b"), "{message}");
-        let sized = |size_bytes| Examined { size_bytes, ..Examined::default() };
+        let sized = |size_bytes| TargetOnHost { size_bytes, ..TargetOnHost::default() };
         let message = told(&[sized(4096), sized(4096), sized(1 << 20)]).unwrap();
         let expected = "a target of 4 KiB on a and b, a target of 1 MiB on c";
         assert!(message.contains(expected), "{message}");

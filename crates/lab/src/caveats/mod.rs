@@ -7,7 +7,7 @@ pub(crate) mod surroundings;
 use crate::measure;
 use crate::measure::steadiness::{Unsteady, unsteadiness};
 use crate::search::{CLIENT_BOUND_PERCENT, SearchOutcome};
-pub use hosts::{differences, merged, of_hosts, straggler_of};
+pub use hosts::{TargetOnHost, differences, merged, of_hosts, straggler_of};
 use iogauge_io::engine;
 use iogauge_io::logs::LogWaits;
 use iogauge_io::worker::control::IoFault;

@@ -3,6 +3,7 @@
 //! The process that runs the command leads. It does everything that it does alone, and the other hosts do with the same
 //! target what [`Hosts`] asks of them.
 
+use crate::caveats::TargetOnHost;
 use crate::error::LabError;
 use crate::observe::Interrupt;
 use crate::session::Region;
@@ -16,7 +17,7 @@ use iogauge_io::targets::{HostNumber, Intent};
 use iogauge_model::caveat::Command;
 use iogauge_model::load::{Arrivals, Load};
 use iogauge_model::plan::Job;
-use iogauge_model::result::{Environment, FileSystemFacts, VerifyEnd, VerifyResult};
+use iogauge_model::result::{Environment, VerifyEnd, VerifyResult};
 use iogauge_model::{Caveat, Step};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -87,10 +88,7 @@ pub struct Examining {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Examined {
     pub caveats: Vec<Caveat>,
-    /// The file system of each part that is a file.
-    pub file_systems: Vec<FileSystemFacts>,
-    /// Usable bytes over all parts.
-    pub size_bytes: u64,
+    pub target: TargetOnHost,
 }
 
 /// The workers that a host starts.

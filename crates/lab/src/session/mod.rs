@@ -28,7 +28,7 @@ pub use host_number::HostsUsed;
 pub use region::Region;
 pub use rig::Rig;
 
-use crate::caveats;
+use crate::caveats::{self, TargetOnHost};
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch, process_pauses};
@@ -124,17 +124,22 @@ pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>,
     let keeps_devices_fresh = rig.keeps_devices_fresh();
     let examining = Examining { jobs: jobs.to_vec(), command: rig.command(), keeps_devices_fresh };
     let others = hosts.examine(&examining)?;
-    let (file_systems, size_bytes) = (file_systems(rig), rig.size_bytes());
-    let here = Examined { caveats: own, file_systems, size_bytes };
-    let mut all: Vec<Examined> = std::iter::once(here).chain(others).collect();
-    let found: Vec<_> = all.iter_mut().map(|host| std::mem::take(&mut host.caveats)).collect();
+    let here = Examined { caveats: own, target: target_on_host(rig) };
+    let all = std::iter::once(here).chain(others);
+    let (found, targets): (Vec<_>, Vec<_>) =
+        all.map(|examined| (examined.caveats, examined.target)).unzip();
     let names = hosts.names();
     let mut merged = caveats::merged(&names, &found);
     let environments = std::iter::once(environment(rig)).chain(hosts.environments());
     let named = environments.zip(names).map(|(all, host)| Environment { host, ..all });
     let environments: Vec<Environment> = named.collect();
-    merged.extend(rig.caveats(caveats::differences(&environments, &all)));
+    merged.extend(rig.caveats(caveats::differences(&environments, &targets)));
     Ok(caveats::distinct(merged))
+}
+
+/// Returns the target as it is compared with that of other hosts.
+pub(crate) fn target_on_host(rig: &Rig) -> TargetOnHost {
+    TargetOnHost { file_systems: file_systems(rig), size_bytes: rig.size_bytes() }
 }
 
 /// Returns the caveats that this host finds before workloads run, each on its region.
