@@ -149,13 +149,18 @@ fn sibling() -> anyhow::Result<PathBuf> {
 /// Returns mpirun's options for one process on each host. Open MPI and MPICH name them differently.
 fn launcher_options(names: &[String]) -> anyhow::Result<Vec<OsString>> {
     let version = Program::new("mpirun").arg("--version").output().map_err(cannot_run)?;
-    let is_open_mpi = String::from_utf8_lossy(&version.stdout).contains("Open MPI");
+    let version = String::from_utf8_lossy(&version.stdout);
+    // Under another name than mpirun it calls itself OpenRTE.
+    let is_open_mpi = ["Open MPI", "OpenRTE"].iter().any(|name| version.contains(name));
     let (number, list) = (names.len().to_string(), names.join(","));
     let mut options = if is_open_mpi {
         let options = ["-np", &number, "--host", &list, "--map-by", "ppr:1:node", "--bind-to"];
         options.map(OsString::from).to_vec()
     } else {
-        ["-np", &number, "-hosts", &list, "-ppn", "1", "-bind-to"].map(OsString::from).to_vec()
+        // Otherwise it kills all processes when one has been killed, before the result is kept.
+        let options =
+            ["-disable-auto-cleanup", "-np", &number, "-hosts", &list, "-ppn", "1", "-bind-to"];
+        options.map(OsString::from).to_vec()
     };
     options.push("none".into());
     if is_open_mpi {

@@ -2,8 +2,17 @@
 
 use std::env;
 
-/// Returns true if mpirun or a scheduler has started this process, perhaps as the only one.
+/// Set by Open MPI's mpirun.
+const OPEN_MPI: &str = "OMPI_COMM_WORLD_RANK";
+/// Set by MPICH's mpirun, and by others that descend from it.
+const HYDRA: &str = "PMI_RANK";
+
+/// Returns true if mpirun has started this process, perhaps as the only one.
 pub fn is_launched() -> bool {
-    // Of Open MPI; of MPICH and what descends from it; of PMIx, such as Slurm's.
-    ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].iter().any(|name| env::var_os(name).is_some())
+    [OPEN_MPI, HYDRA].iter().any(|name| env::var_os(name).is_some())
+}
+
+/// Returns true if the launcher gave this process a terminal of its own, whatever its output goes to.
+pub fn gives_terminals() -> bool {
+    env::var_os(OPEN_MPI).is_some()
 }

@@ -5,10 +5,12 @@ mod progress;
 pub use progress::Progress;
 
 use crate::exit::Usage;
+use crate::launcher;
 use crate::step_keeper::Keeper;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::observe::Decision;
+use iogauge_lab::session::hosts::led;
 use iogauge_lab::{Observer, Status};
 use iogauge_model::plain_text::{Secrets, json_shown, shown, shown_in_line, with_short_names};
 use iogauge_model::result::{CurvePoint, StepPlace, StepResult, SuiteStepResult, SystemPoint};
@@ -96,10 +98,9 @@ impl Observer for Screen {
     }
 }
 
-/// Returns true if a person sees a stream. mpirun may give its processes a terminal of its own, whatever its output goes
-/// to.
+/// Returns true if a person sees a stream of this host alone.
 pub fn is_shown(stream: &impl IsTerminal) -> bool {
-    !crate::launcher::is_launched() && stream.is_terminal()
+    led().is_none() && !launcher::gives_terminals() && stream.is_terminal()
 }
 
 /// Returns the page layout for people: that of stdout, or of stderr next to JSON.

@@ -60,8 +60,8 @@ impl Leaving {
     fn send(world: &SimpleCommunicator, to: usize, bytes: Vec<u8>) -> Option<Self> {
         let mut request = std::mem::MaybeUninit::uninit();
         let count = c_int::try_from(bytes.len()).ok()?;
-        // SAFETY: The bytes are on the heap, and are neither changed nor freed before MPI has read them: only
-        // `has_left` or a finalized MPI lets them go. The request is written if the call returns 0.
+        // SAFETY: The bytes are on the heap. They are not changed, and are freed only once `has_left` has returned true;
+        // otherwise they are leaked. The request is written if the call returns 0.
         let request = unsafe {
             let code = ffi::MPI_Isend(
                 bytes.as_ptr().cast(),

@@ -307,8 +307,8 @@ impl Front {
             return code.into();
         }
         // mpirun has codes of its own for an end by a signal.
-        let is_own = |code| [Exit::Done as i32, Exit::HostLost as i32].contains(&code);
-        if self.launches && self.asked.is_some() && !status.exit_status().is_some_and(is_own) {
+        let has_lost = status.exit_status() == Some(Exit::HostLost as i32);
+        if self.launches && self.asked.is_some() && !has_lost {
             return Exit::Interrupted.into();
         }
         if let Some(code) = status.exit_status() {

@@ -182,8 +182,10 @@ fn ladder_takes_the_database_again_for_each_rung() {
         "run",
         "--mode=write",
         "--ladder=1,3,6",
-        "--hang=20ms",
-        "--runtime=1s",
+        // It takes nearly all the time, so that more processes do more on a busy machine, too.
+        "--hang=200ms",
+        "--transaction-length=1",
+        "--runtime=4s",
         "--ramp-time=0",
         "--json",
     ];

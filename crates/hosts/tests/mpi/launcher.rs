@@ -2,6 +2,7 @@
 
 use crate::NOTICED;
 use crate::common::{BINARY, Done, Place, built_for, hosts};
+use iogauge_test_support::program::fio::program;
 use iogauge_test_support::{children, eventually, or_skip};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -43,18 +44,14 @@ fn interrupted_hosts_option_keeps_the_result() {
     for ignores in [false, true] {
         let place = Place::new();
         let data = place.data();
-        // Remote shells pass no variables on.
-        let start = place.path().join("bin/iogauge-mpi");
-        let bin = start.parent().unwrap();
-        std::fs::create_dir(bin).unwrap();
-        std::fs::copy(BINARY, &start).unwrap();
-        std::os::unix::fs::symlink(format!("/usr/bin/{}", mpi.launcher()), bin.join("mpirun"))
-            .unwrap();
+        let bin = place.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        program(&bin, "mpirun", &format!("exec {} \"$@\"", mpi.launcher()));
         let trap = if ignores { "trap '' INT;" } else { "" };
         let mut command = network.front(mpi, "sh");
         command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
         command.env("XDG_DATA_HOME", place.path()).current_dir(place.path()).process_group(0);
-        command.args(["-c", &format!("{trap} exec \"$@\""), "sh"]).arg(&start);
+        command.args(["-c", &format!("{trap} exec \"$@\""), "sh"]).arg(BINARY);
         command.args(["run", data.to_str().unwrap(), "--rw=randread", "--size=4m", "--runtime=1h"]);
         command.args(["--iodepth=2", "--ramp-time=0", "--hosts=host-[1-2]", "--history=h.db"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -10,9 +10,15 @@ use std::time::{Duration, Instant};
 fn reading(place: &Place, mpi: Mpi) -> Child {
     let data = place.data();
     let mut command = Command::new(mpi.launcher());
-    if mpi == Mpi::Open {
-        command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
-        command.args(["--mca", "mpi_yield_when_idle", "1"]);
+    match mpi {
+        Mpi::Open => {
+            command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
+            command.args(["--mca", "mpi_yield_when_idle", "1"]);
+        }
+        // Otherwise it kills all processes when one has been killed.
+        Mpi::Mpich => {
+            command.arg("-disable-auto-cleanup");
+        }
     }
     command.args(["-n", "3", BINARY, "run", data.to_str().unwrap(), "--rw=randread", "--size=4m"]);
     command.args(["--runtime=1h", "--iodepth=3", "--ramp-time=0"]);
@@ -21,6 +27,10 @@ fn reading(place: &Place, mpi: Mpi) -> Child {
     let child = command.spawn().unwrap();
     eventually(|| std::fs::read_dir(&data).unwrap().count() >= 3);
     std::thread::sleep(Duration::from_secs(3));
+    if mpi == Mpi::Mpich {
+        // It kills them at once when it has been killed: only what was saved before is kept.
+        eventually(|| place.last()["steps"].as_array().is_some_and(|steps| !steps.is_empty()));
+    }
     child
 }
 
