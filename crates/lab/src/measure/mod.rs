@@ -348,11 +348,15 @@ pub(crate) fn polled_percent(polled_ns: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { polled_ns as f64 / 1e7 / seconds } else { 0.0 }
 }
 
+/// Time left out of a step that is added even if the step is shorter.
+const LEAST_PATIENCE_NS: u64 = 2_000_000_000;
+
 /// Sees the window of each tick, and may end the run.
 type See<'a> = &'a mut dyn FnMut(&Window, &dyn WorkerPool, &mut dyn Observer) -> ControlFlow<()>;
 
 /// Runs the pool for `duration_ns`, one tick at a time, or until `see` ends it. Returns false if it was interrupted.
-/// Time left out because of pauses is added, as long as iogauge itself ran for at most `duration_ns` of it.
+/// Time left out because of pauses is added, as long as iogauge itself ran for at most `duration_ns` of it, or for two
+/// seconds: a short step on a busy machine would have no window left.
 fn run_for(
     pool: &mut dyn WorkerPool,
     duration_ns: u64,
@@ -386,7 +390,7 @@ fn run_for(
         let paused = pauses.leave_out(pool, &window, since_ns, watch.interrupt)?;
         since_ns = pool.now_ns();
         if paused {
-            if pauses.worked_ns() <= duration_ns {
+            if pauses.worked_ns() <= duration_ns.max(LEAST_PATIENCE_NS) {
                 let left_out_ns = pauses.left_out_ns;
                 end_ns = begin_ns.saturating_add(duration_ns).saturating_add(left_out_ns);
             }
