@@ -3,7 +3,7 @@
 use crate::args::{Command, DbAction};
 use crate::exit::{Exit, Usage};
 use crate::front::Reporter;
-use crate::screen;
+use crate::{launcher, screen};
 use anyhow::Context;
 use iogauge_lab::Interrupt;
 use iogauge_lab::session::hosts::{self, Hosts};
@@ -53,11 +53,20 @@ pub fn lead(others: Box<dyn Hosts>, command: impl FnOnce() -> Exit) -> Exit {
     }
 }
 
-/// Refuses a command that measures, but only from one host.
+/// Refuses a command that works on one host only, and one that measures in processes that are not connected.
 ///
 /// # Errors
 /// As said.
 pub fn refuse(command: &Command) -> anyhow::Result<()> {
+    if hosts::led().is_none()
+        && let (true, Some(number @ 2..)) = (measures(command), launcher::processes())
+    {
+        return Err(Usage(format!(
+            "mpirun has started {number} processes, which are not connected; hint: start iogauge-mpi, with the mpirun \
+             of the MPI for which it was built"
+        ))
+        .into());
+    }
     let name = match command {
         Command::Db(args) => match &args.action {
             DbAction::Run(args) if args.output.detach => "--detach",
@@ -66,6 +75,8 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
             action => action.name(),
         },
         Command::Profile(_) => "profile",
+        Command::Clean(_) => "clean",
+        Command::Doctor(_) => "doctor",
         Command::Crosscheck(_) => "crosscheck",
         Command::Find(args) if args.output.detach => "--detach",
         Command::Run(args) if args.output.detach => "--detach",
@@ -76,6 +87,21 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Usage(format!("{name} runs on one host; hint: start it without mpirun")).into())
+}
+
+const fn measures(command: &Command) -> bool {
+    use Command::{Crosscheck, Db, Find, HostsCurve, Prepare, Profile, Run, Suite};
+    matches!(
+        command,
+        Find(_)
+            | Run(_)
+            | HostsCurve(_)
+            | Suite(_)
+            | Crosscheck(_)
+            | Profile(_)
+            | Prepare(_)
+            | Db(_)
+    )
 }
 
 /// Replaces this process by mpirun if the command names hosts. Returns only if that is impossible, or if the command

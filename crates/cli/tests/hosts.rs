@@ -37,6 +37,30 @@ fn limit_on_each_host_is_refused_where_there_is_one() {
 }
 
 #[test]
+fn processes_of_mpirun_that_are_not_connected_are_refused() {
+    let place = Place::new();
+    let run = |ranks: &str| {
+        let mut command = place.command(&["run", "sim:nvme", "--runtime=1s", "--history=none"]);
+        command.env("PMI_RANK", "0").env("PMI_SIZE", ranks);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, error) = run("2");
+    assert_eq!(code, Some(2));
+    assert!(
+        error.contains("2 processes, which are not connected\nhint: start iogauge-mpi"),
+        "{error}"
+    );
+    assert_eq!(run("1").0, Some(0));
+}
+
+#[test]
+fn prepare_does_not_remove_what_it_makes() {
+    let error = refused(&["prepare", ".", "--size=1m", "--rm"]);
+    assert!(error.contains("prepare makes the file for later runs"), "{error}");
+}
+
+#[test]
 fn several_hosts_do_not_verify_one_device() {
     let device = format!("{THREE},data=keep,size=64m");
     let error = refused(&["suite", "verify", &device, "--history=none"]);

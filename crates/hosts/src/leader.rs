@@ -35,6 +35,8 @@ const EXAMINING: Duration = Duration::from_secs(60);
 const OPENING: Duration = Duration::from_secs(40);
 /// Time for answers once the user wants to end. mpirun may kill all processes a second after it has signalled them.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(300);
+/// A gap between two looks for answers that is longer means that this process itself was paused.
+const OWN_PAUSE: Duration = Duration::from_secs(1);
 /// Time between two looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the clocks to be compared for the first time.
@@ -119,6 +121,11 @@ impl Followers {
     /// Returns the ranks of all followers.
     pub(crate) fn ranks(&self) -> Vec<usize> {
         (1..self.names.len()).collect()
+    }
+
+    /// Returns the ranks of all followers but this one.
+    fn ranks_but(&self, host: &str) -> Vec<usize> {
+        self.ranks().into_iter().filter(|rank| self.names[*rank] != host).collect()
     }
 
     /// Sends an order to all followers and returns its number.
@@ -218,7 +225,7 @@ impl Followers {
         number: u64,
         until: Until,
     ) -> Result<Answers, Lost> {
-        let begin = Instant::now();
+        let (mut begin, mut looked) = (Instant::now(), Instant::now());
         let (patience, after_interrupt) = match until {
             Until::Time(patience) => (Some(patience), None),
             Until::TimeOrInterrupt(patience) => (Some(patience), Some(AFTER_INTERRUPT)),
@@ -236,6 +243,12 @@ impl Followers {
                 }
                 _ => {}
             }
+            // While this process was paused, nobody could answer.
+            let gap = looked.elapsed();
+            if gap > OWN_PAUSE {
+                begin += gap;
+            }
+            looked = Instant::now();
             let is_late = patience.is_some_and(|patience| begin.elapsed() >= patience);
             if let (true, Some(rank)) = (is_late, ranks.iter().find(|r| !answers.contains_key(*r)))
             {
@@ -251,6 +264,20 @@ impl Followers {
             }
         }
         Ok(answers)
+    }
+
+    /// Waits for the answers of followers that are left after another one was lost, at most this long.
+    fn answers_of_rest(&mut self, ranks: &[usize], number: u64, patience: Duration) -> Answers {
+        let (begin, mut answers) = (Instant::now(), Answers::new());
+        while answers.len() < ranks.len() && begin.elapsed() < patience {
+            match self.take(LOOK) {
+                Some((from, report)) if report.number == number => {
+                    answers.insert(from, report.content);
+                }
+                _ => {}
+            }
+        }
+        answers
     }
 
     /// Returns the error of the first follower that refused.
@@ -375,7 +402,7 @@ impl Leader {
 
 /// Adds to a refusal that processes of one machine refuse what another one of them uses.
 fn with_way_out(host: &str, kind: RefusedKind, message: &str) -> String {
-    if kind != RefusedKind::Refusal || !host.contains('#') {
+    if kind != RefusedKind::InUse || !host.contains('#') {
         return message.to_owned();
     }
     let joined = if message.contains("; hint: ") { ", or" } else { "; hint:" };
@@ -514,10 +541,14 @@ impl Hosts for Leader {
 
     fn remove(&self, paths: Option<&[PathBuf]>) -> Result<Vec<String>, LabError> {
         let mut followers = self.lock();
-        if followers.lost.is_some() {
-            return Ok(Vec::new());
-        }
-        let answers = followers.ask(|_| Order::Remove(paths.map(<[_]>::to_vec)), PATIENCE)?;
+        let answers = if let Some(lost) = followers.lost.clone() {
+            // The others still do what they are asked to.
+            let ranks = followers.ranks_but(&lost.host);
+            let number = followers.order(&ranks, |_| Order::Remove(paths.map(<[_]>::to_vec)));
+            followers.answers_of_rest(&ranks, number, PATIENCE)
+        } else {
+            followers.ask(|_| Order::Remove(paths.map(<[_]>::to_vec)), PATIENCE)?
+        };
         let lines = answers.into_iter().flat_map(|(rank, answer)| match answer {
             Report::Removed(lines) => {
                 let host = &followers.names[rank];
@@ -542,11 +573,11 @@ mod tests {
     #[test]
     fn refusal_on_one_machine_names_a_way_out() {
         let message = "/x: refused, iogauge-mpi (pid 7) has it open for writing; hint: stop that";
-        let told = with_way_out("a#2", RefusedKind::Refusal, message);
+        let told = with_way_out("a#2", RefusedKind::InUse, message);
         let expected = "; hint: stop that, or start one process on each machine";
         assert!(told.ends_with(expected), "{told}");
-        assert_eq!(with_way_out("a", RefusedKind::Refusal, message), message);
-        assert_eq!(with_way_out("a#2", RefusedKind::Usage, message), message);
+        assert_eq!(with_way_out("a", RefusedKind::InUse, message), message);
+        assert_eq!(with_way_out("a#2", RefusedKind::Refusal, message), message);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod other;
 
 use crate::act::Action;
 use crate::leader::{AHEAD_NS, Answers, Leader, Lost, PATIENCE, Until};
+use crate::line::SILENCE;
 use crate::message::{HostState, Order, Report};
 use iogauge_io::clock::Clock;
 use iogauge_io::logs::LogWaits;
@@ -18,18 +19,24 @@ use other::{Client, Other, Progress};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time for the workers of all hosts to end. A host gives up on its own workers after a minute.
 const ENDING: Duration = Duration::from_secs(70);
 /// The same once the user wants to end.
 const ENDING_IN_HURRY: Duration = Duration::from_secs(6);
 
+/// A gap between two looks at the hosts that is longer means that this process itself was paused: waiting for answers
+/// takes at most 8 s, and looks at them meanwhile.
+const OWN_PAUSE: Duration = Duration::from_secs(2);
+
 /// A worker pool over several hosts.
 pub struct HostsPool {
     /// The workers of this host: none if it takes no part.
     own: Box<dyn WorkerPool>,
     own_progress: Progress,
+    /// When the progress of the hosts was looked at last.
+    looked: Instant,
     own_client: Client,
     leader: Leader,
     parts: Parts,
@@ -82,6 +89,7 @@ impl HostsPool {
             own_client: Client::here(own.as_ref()),
             own,
             own_progress: Progress::begin(),
+            looked: Instant::now(),
             leader,
             others: parts.active().filter(|rank| *rank > 0).map(other).collect(),
             names: parts.active().map(|rank| all[rank].clone()).collect(),
@@ -221,8 +229,25 @@ impl HostsPool {
         }
     }
 
+    /// While this process was paused, no host could be heard. After a long pause, the others have ended.
+    fn forgive_own_pause(&mut self) {
+        let gap = self.looked.elapsed();
+        self.looked = Instant::now();
+        if gap > OWN_PAUSE {
+            self.own_progress.forgive(gap);
+            self.others.values_mut().for_each(|other| other.progress.forgive(gap));
+        }
+        if gap >= SILENCE && self.losses.is_empty() {
+            let seconds = gap.as_secs_f64();
+            let reason = format!("it was paused for {seconds:.1} s, and the others have ended");
+            let lost = self.leader.lock().lose(0, reason);
+            self.lose(&lost);
+        }
+    }
+
     /// Loses a host whose outstanding I/Os do not end.
     fn notice_silent_storage(&mut self) {
+        self.forgive_own_pause();
         if self.is_database {
             return;
         }
@@ -556,7 +581,6 @@ impl Drop for HostsPool {
 mod tests {
     use super::*;
     use iogauge_io::worker::accounting::WorkerWindow;
-    use std::time::Instant;
 
     /// The window of a host whose I/Os take some microseconds.
     fn window(ios: u64, micros: u64) -> Window {

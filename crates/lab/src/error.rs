@@ -82,6 +82,8 @@ pub enum RefusedKind {
     Usage,
     /// A guard refused the target.
     Refusal,
+    /// A guard refused the target because a process uses it.
+    InUse,
     Fault,
 }
 
@@ -90,6 +92,7 @@ impl RefusedKind {
     #[must_use]
     pub fn of(error: &LabError) -> Self {
         match error {
+            LabError::Target(error) if error.is_in_use() => Self::InUse,
             error if error.is_refusal() => Self::Refusal,
             error if error.is_usage() => Self::Usage,
             _ => Self::Fault,
@@ -136,7 +139,8 @@ impl LabError {
             || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_refusal())
             || matches!(self, Self::Log(LogError::Output(error)) if error.is_refusal())
             || matches!(self, Self::VerifyState(VerifyStateError::Output(error)) if error.is_refusal())
-            || matches!(self, Self::Refused(_) | Self::OnHost { kind: RefusedKind::Refusal, .. })
+            || matches!(self, Self::Refused(_))
+            || matches!(self, Self::OnHost { kind: RefusedKind::Refusal | RefusedKind::InUse, .. })
     }
 
     /// Returns true if the user requested something impossible (exit code 2).

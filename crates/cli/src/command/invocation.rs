@@ -280,12 +280,13 @@ impl Invocation {
     }
 }
 
-/// Refuses a target that is the history of this command or the user's default history.
+/// Refuses a target that is the history of this command or the user's default history, on any of the hosts: they may share
+/// the file system.
 ///
 /// # Errors
 /// [`HistoryError::IsTarget`].
 pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryError> {
-    let targets = rig.paths();
+    let targets = rig.paths_on_hosts();
     history.refuse_as_target(&targets)?;
     match HistoryPath::Default.refuse_as_target(&targets) {
         // Without a home directory there is no default history.

@@ -27,6 +27,11 @@ impl Progress {
         }
     }
 
+    /// Forgives a time in which nothing could be heard.
+    pub(super) fn forgive(&mut self, gap: Duration) {
+        self.at += gap;
+    }
+
     pub(super) fn is_silent(&self) -> bool {
         self.at.elapsed() >= STORAGE_SILENCE
     }

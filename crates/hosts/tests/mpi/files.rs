@@ -1,6 +1,6 @@
 //! Files and devices of several hosts: what is refused, which region each host uses, and what is removed.
 
-use super::common::{Done, Hosts, Place, built_for, hosts};
+use super::common::{BINARY, Done, Hosts, Place, built_for, hosts};
 use iogauge_test_support::{Loop, MIB, Mount, eventually, mounted_ext4, or_skip, run};
 use serde_json::Value;
 use std::fs;
@@ -311,6 +311,49 @@ fn rm_removes_the_files_of_all_hosts_after_a_signal() {
         eventually(|| (1..=3).all(|host| network.ranks(host).is_empty()));
         assert!(names(&data).is_empty(), "{signal}: {:?} {}", names(&data), done.stderr);
     }
+}
+
+#[test]
+fn rm_removes_the_files_of_the_hosts_that_are_left_after_a_loss() {
+    const NAME: &str = "rm_removes_the_files_of_the_hosts_that_are_left_after_a_loss";
+    let mpi = built_for();
+    let network = or_skip!(NAME, hosts(3, mpi));
+    let place = Place::new();
+    let data = place.data();
+    let target = data.to_str().unwrap();
+    let line = ["run", target, "--rw=randread", "--size=4m", "--runtime=1h", "--iodepth=3", "--rm"];
+    let mut child = place.start(&network, mpi, &line);
+    eventually(|| names(&data).len() == 3);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    network.freeze(3);
+    eventually(|| names(&data) == ["iogauge-host-3.dat"]);
+    eventually(|| network.ranks(1).is_empty());
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[test]
+fn history_in_place_of_the_file_of_another_host_is_refused() {
+    const NAME: &str = "history_in_place_of_the_file_of_another_host_is_refused";
+    let mpi = built_for();
+    let network = or_skip!(NAME, hosts(2, mpi));
+    let place = Place::new();
+    let data = place.data();
+    let history = data.join("iogauge-host-2.dat");
+    let option = format!("--history={}", history.display());
+    let line = ["run", data.to_str().unwrap(), "--rw=randwrite", "--size=16k", "--runtime=1s"];
+    let line = [&line[..], &["--overwrite-file", "--iodepth=2", &option]].concat();
+    let refused = || {
+        let error = place.run(&network, mpi, &line).ends(3).stderr;
+        assert!(error.contains("is the history, which a run writes its results to"), "{error}");
+    };
+    refused();
+    assert!(names(&data).is_empty());
+    let alone = ["run", "sim:nvme", "--runtime=1s", &option];
+    assert!(std::process::Command::new(BINARY).args(alone).output().unwrap().status.success());
+    let before = fs::read(&history).unwrap();
+    refused();
+    assert_eq!(fs::read(&history).unwrap(), before);
 }
 
 /// A file system that only the second host has, below the directory of the data.

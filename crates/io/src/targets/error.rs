@@ -112,6 +112,12 @@ impl TargetError {
         matches!(self, Self::Guard(_))
     }
 
+    /// Returns true if a guard refused the target because a process uses it.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, Self::Guard(GuardError::Held { .. } | GuardError::InUse { .. }))
+    }
+
     pub(crate) fn io(path: &Path, action: &'static str, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         if source.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) {

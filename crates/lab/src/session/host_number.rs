@@ -4,9 +4,11 @@ use super::hosts::led;
 use super::{Region, Rig};
 use crate::error::LabError;
 use iogauge_io::pool::Parts;
+use iogauge_io::targets::Part;
 use iogauge_model::Limit;
 use iogauge_model::load::Load;
 use iogauge_model::result::HostPart;
+use std::path::PathBuf;
 
 /// Which of the hosts take part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +27,14 @@ impl Rig {
     pub fn hosts(&self) -> usize {
         let simulated = self.simulated().map_or(1, |spec| spec.hosts as usize);
         led().map_or(simulated, |hosts| hosts.number())
+    }
+
+    /// Returns the paths of the files and devices on all hosts.
+    #[must_use]
+    pub fn paths_on_hosts(&self) -> Vec<PathBuf> {
+        let hosts = 1..=self.hosts() as u32;
+        let on_hosts = |part: &Part| hosts.clone().map(|number| part.path_on(number)).collect();
+        self.parts().iter().flat_map::<Vec<PathBuf>, _>(on_hosts).collect()
     }
 
     /// Returns the names of the hosts, in their order.

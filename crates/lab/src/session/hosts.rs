@@ -227,11 +227,14 @@ impl Starting {
         }
     }
 
-    /// Returns true if a host may do nothing for a while: the load is that of one job, which does not end by itself.
+    /// Returns true if a host may do nothing for a while: the load is that of one job, which does not end by itself and has
+    /// no arrival rate, of which each host has a part.
     #[must_use]
     pub fn may_rest(&self) -> bool {
         match &self.work {
-            Work::Jobs(jobs) => matches!(&jobs.jobs[..], [(load, _)] if !load.is_counted()),
+            Work::Jobs(jobs) => {
+                matches!(&jobs.jobs[..], [(load, _)] if !load.is_counted() && load.arrivals.is_none())
+            }
             Work::Database(..) => false,
         }
     }
