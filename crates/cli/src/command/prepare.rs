@@ -7,6 +7,7 @@ use crate::job_source;
 use crate::screen::{self, Screen};
 use iogauge_lab::history::HistoryPath;
 use iogauge_lab::measure::Watch;
+use iogauge_lab::session::hosts::led;
 use iogauge_lab::session::prepare::prepare;
 use iogauge_lab::target::Intent;
 use iogauge_lab::{Interrupt, Rig};
@@ -46,6 +47,8 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     if let Some(device) = rig.devices().ok().filter(|tree| !tree.is_empty()) {
         screen::say(&format!("on {}", device.chain()))?;
     }
-    screen::say(&format!("next: iogauge find {}", rig.text()))?;
+    if led().is_none() {
+        screen::say(&format!("next: iogauge find {}", rig.text()))?;
+    }
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
 use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
+use iogauge_lab::session::hosts;
 use iogauge_model::result::{Head, TargetFacts, Workload};
 use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal::Page;
@@ -163,8 +164,14 @@ impl Record {
         self.screen.progress.clear();
         let mut what = "a step of the result above";
         if let Some(writer) = self.screen.take_writer() {
-            let exit = self.exit(exit);
-            let ending = if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
+            let has_lost = hosts::led().is_some_and(|hosts| hosts.lost().is_some());
+            // What leads the hosts reports it, and ends with this code.
+            let exit = if has_lost { Exit::HostLost } else { self.exit(exit) };
+            let ending = match exit {
+                Exit::Interrupted => Ending::Interrupted,
+                Exit::HostLost => Ending::Failed,
+                _ => Ending::Done,
+            };
             if let Err(error) = writer.finish(ending, exit as i32, document, verdict) {
                 what = "the result above";
                 self.screen.lost.get_or_insert(error);

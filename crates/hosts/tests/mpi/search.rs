@@ -1,7 +1,7 @@
 //! Searches on devices of known speed.
 
-use super::common::{Place, answer, built_for, hosts};
-use iogauge_test_support::{Loop, MIB, Mpi, Network, Throttle, or_skip};
+use super::common::{Done, Place, answer, built_for, hosts};
+use iogauge_test_support::{Loop, MIB, Mpi, Network, Throttle, eventually, or_skip};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +97,40 @@ fn eight_hosts_find_a_shared_device_at_its_own_speed() {
     let network = or_skip!("eight_hosts_find_a_shared_device_at_its_own_speed", hosts(8, mpi));
     or_skip!("eight_hosts_find_a_shared_device_at_its_own_speed", Shared::new())
         .is_found(&network, mpi);
+}
+
+#[test]
+fn curve_is_printed_and_resumed_after_a_host_was_lost() {
+    const NAME: &str = "curve_is_printed_and_resumed_after_a_host_was_lost";
+    let mpi = built_for();
+    let network = or_skip!(NAME, hosts(2, mpi));
+    let place = Place::new();
+    let data = place.data();
+    let target = data.to_str().unwrap();
+    let line =
+        ["hosts-curve", target, "--size=8m", "--limit=mean<=20ms", "--budget=6s", "--max-depth=4"];
+    let line = [&line[..], &["--max-starvation=100%"]].concat();
+    let mut child = place.start(&network, mpi, &line);
+    eventually(|| std::fs::read_dir(&data).unwrap().count() == 2);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    eventually(|| place.last()["steps"].as_array().map_or(0, Vec::len) == 1);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    network.freeze(2);
+    eventually(|| network.ranks(1).is_empty());
+    let document = place.last();
+    assert_eq!(document["steps"].as_array().unwrap().len(), 2, "{document:.500}");
+    assert_eq!(document["steps"][1]["interrupted"], true);
+    network.thaw(2);
+    let _ = child.kill();
+    let done = Done::of(&child.wait_with_output().unwrap());
+    assert!(done.stdout.contains("host host-2 was lost: "), "{}", done.stdout);
+    eventually(|| network.ranks(2).is_empty());
+    let resumed = place.run(&network, mpi, &[&line[..], &["--resume", "--json"]].concat());
+    let steps = resumed.ends(0).json()["steps"].clone();
+    assert!(
+        steps.as_array().unwrap().iter().all(|step| step["interrupted"] != true),
+        "{steps:.500}"
+    );
 }
 
 #[test]

@@ -128,7 +128,9 @@ fn one(
             (SuiteOutcome::Search(Box::new(search)), caveats, interrupted)
         }
     };
-    let place = step.place.clone();
+    // It is repeated when the run is resumed.
+    let has_lost = caveats.iter().any(|caveat| caveat.code == CaveatCode::HostLost);
+    let (place, interrupted) = (step.place.clone(), interrupted || has_lost);
     Ok(SuiteStepResult { place, started, part: 0, asked, result, caveats, interrupted })
 }
 
