@@ -107,6 +107,7 @@ fn names_what_is_not_there(error: &HistoryError) -> bool {
             | HistoryError::SpecialName { .. }
             | HistoryError::Unproven { .. }
             | HistoryError::BadReference(_)
+            | HistoryError::BadLabel { .. }
             | HistoryError::NoSuchRun { .. }
             | HistoryError::Ambiguous { .. }
             | HistoryError::StillRunning { .. }

@@ -80,7 +80,9 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
         Command::Crosscheck(_) => "crosscheck",
         Command::Find(args) if args.output.detach => "--detach",
         Command::Run(args) if args.output.detach => "--detach",
+        Command::Check(args) if args.output.detach => "--detach",
         Command::HostsCurve(args) if args.find.output.detach => "--detach",
+        Command::Compare(args) if args.output.detach => "--detach",
         _ => return Ok(()),
     };
     if hosts::led().is_none() {
@@ -90,13 +92,15 @@ pub fn refuse(command: &Command) -> anyhow::Result<()> {
 }
 
 const fn measures(command: &Command) -> bool {
-    use Command::{Crosscheck, Db, Find, HostsCurve, Prepare, Profile, Run, Suite};
+    use Command::{Check, Compare, Crosscheck, Db, Find, HostsCurve, Prepare, Profile, Run, Suite};
     matches!(
         command,
         Find(_)
             | Run(_)
+            | Check(_)
             | HostsCurve(_)
             | Suite(_)
+            | Compare(_)
             | Crosscheck(_)
             | Profile(_)
             | Prepare(_)
@@ -114,7 +118,9 @@ pub fn launch(
     let typed = match command {
         Command::Find(args) => &args.hosts,
         Command::Run(args) => &args.hosts,
+        Command::Check(args) => &args.hosts,
         Command::HostsCurve(args) => &args.find.hosts,
+        Command::Compare(args) => &args.hosts,
         Command::Suite(args) => args.hosts()?,
         Command::Db(args) => match &args.action {
             DbAction::Run(args) => &args.hosts,

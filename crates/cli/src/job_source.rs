@@ -83,21 +83,31 @@ const LARGEST_BYTES: u64 = 16 << 20;
 pub struct Here;
 
 /// Opens a regular file. A FIFO would block.
-fn open(path: &Path) -> std::io::Result<File> {
+///
+/// # Errors
+/// It is another kind of file, or cannot be opened.
+pub fn open(path: &Path) -> std::io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is no file"));
     }
     File::open(path)
 }
 
+/// Reads a file that a user wrote.
+///
+/// # Errors
+/// It cannot be read, or is too large.
+pub fn text_of(file: &File) -> std::io::Result<String> {
+    let mut text = String::new();
+    if file.take(LARGEST_BYTES + 1).read_to_string(&mut text)? as u64 > LARGEST_BYTES {
+        return Err(Error::new(ErrorKind::InvalidData, "it is larger than 16 MiB"));
+    }
+    Ok(text)
+}
+
 impl Source for Here {
     fn read(&self, path: &Path) -> std::io::Result<String> {
-        let file = open(path)?;
-        let mut text = String::new();
-        if file.take(LARGEST_BYTES + 1).read_to_string(&mut text)? as u64 > LARGEST_BYTES {
-            return Err(Error::new(ErrorKind::InvalidData, "it is larger than 16 MiB"));
-        }
-        Ok(text)
+        text_of(&open(path)?)
     }
 
     fn read_bytes(&self, path: &Path, most: usize) -> std::io::Result<Vec<u8>> {

@@ -12,11 +12,12 @@ mod launcher;
 mod mistake;
 mod screen;
 mod step_keeper;
+mod version;
 
 use anyhow::Context;
 use args::{Cli, Command};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 use front::Reporter;
 use iogauge_lab::Interrupt;
 use iogauge_model::units::Bytes;
@@ -31,10 +32,11 @@ pub use exit::Exit;
 pub use hosts::{Join, Place, alone};
 
 /// Runs the command that this process was started with. `join` connects it with other hosts, if there are any.
+/// `features` are those of the binary's own crate, for `--version`.
 #[must_use]
-pub fn main(join: Join) -> ExitCode {
+pub fn main(join: Join, features: &'static [&'static str]) -> ExitCode {
     detach::settle();
-    let work = move |reporter: &Reporter| work(reporter, join);
+    let work = move |reporter: &Reporter| work(reporter, join, features);
     take_file_limit().and_then(|()| front::start(work)).unwrap_or_else(|error| {
         screen::error(&TypedCommand::of(&[]).one_line(&error));
         Exit::Fault.into()
@@ -42,10 +44,12 @@ pub fn main(join: Join) -> ExitCode {
 }
 
 /// Runs the command, in the working process.
-fn work(reporter: &Reporter, join: Join) -> Exit {
+fn work(reporter: &Reporter, join: Join, features: &[&str]) -> Exit {
     let joined = interrupt(reporter).and_then(|interrupt| match join(&interrupt)? {
-        Place::Alone => Ok(command_line(interrupt, reporter)),
-        Place::Leads(others) => Ok(hosts::lead(others, || command_line(interrupt, reporter))),
+        Place::Alone => Ok(command_line(interrupt, reporter, features)),
+        Place::Leads(others) => {
+            Ok(hosts::lead(others, || command_line(interrupt, reporter, features)))
+        }
         Place::Follows(follow) => Ok(follow(&interrupt)),
     });
     joined.unwrap_or_else(|error| {
@@ -55,9 +59,11 @@ fn work(reporter: &Reporter, join: Join) -> Exit {
 }
 
 /// Runs the command.
-fn command_line(interrupt: Interrupt, reporter: &Reporter) -> Exit {
+fn command_line(interrupt: Interrupt, reporter: &Reporter, features: &[&str]) -> Exit {
     let arguments = args::with_dashes(std::env::args_os());
-    let cli = match Cli::try_parse_from(&arguments) {
+    let syntax = Cli::command().version(version::SHORT).long_version(version::long(features));
+    let parsed = syntax.try_get_matches_from(&arguments);
+    let cli = match parsed.and_then(|parsed| Cli::from_arg_matches(&parsed)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &arguments),
     };
@@ -93,13 +99,21 @@ fn dispatch(
         Command::Run(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)
         }
+        Command::Check(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
         Command::HostsCurve(args) if args.find.output.detach => {
             detach::start(arguments, &args.find.output, &interrupt)
         }
         Command::Find(args) => command::find::run(&args, interrupt),
         Command::Run(args) => command::run::run(&args, interrupt),
+        Command::Check(args) => command::check::run(&args, interrupt),
         Command::HostsCurve(args) => command::hosts_curve::run(&args, interrupt),
         Command::Suite(args) => command::suite::run(&args, arguments, interrupt),
+        Command::Compare(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
+        Command::Compare(args) => command::compare::run(&args, arguments, interrupt),
         Command::Crosscheck(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)
         }

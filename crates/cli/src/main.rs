@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    iogauge::main(iogauge::alone)
+    iogauge::main(iogauge::alone, &[])
 }

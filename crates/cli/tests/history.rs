@@ -85,6 +85,50 @@ fn history_list_rm_and_reset_work() {
     assert!(place.runs().is_empty());
 }
 
+/// Of each command that takes the options of output, by its shortest measurement.
+#[test]
+fn runs_have_labels() {
+    let place = Place::new();
+    let label = ["--label", " before the update "];
+    let lines: [&[&str]; 5] = [
+        &QUICK,
+        &["find", "sim:nvme", "-q", "--budget=1s", "--max-depth=4"],
+        &["hosts-curve", "sim:nvme,hosts=2", "-q", "--budget=1s", "--max-depth=4"],
+        &["suite", "blocksize", "sim:nvme", "-q", "--bs=4k,64k", "--seconds=1"],
+        &["profile", "-q", "--for=1s"],
+    ];
+    for line in lines {
+        place.run(&[line, &label].concat()).ends(0);
+    }
+    place.run(&QUICK).ends(0);
+    let list = |options: &[&str]| {
+        let list = place.run(&[&["history", "list"], options].concat()).ends(0).stdout;
+        list.lines().filter(|line| line.starts_with("20")).count()
+    };
+    assert_eq!((list(&[]), list(&["--label=before the update"])), (lines.len() + 1, lines.len()));
+    let shown = place.run(&["history", "show", "last-1", "--format=json"]).ends(0).json();
+    assert_eq!(shown["label"], "before the update");
+    let said = place.run(&["history", "label", "last", "label:before the update", "after"]);
+    assert_eq!(said.ends(0).stdout.matches(" has the label after\n").count(), lines.len() + 1);
+    place.run(&["history", "label", "-1", ""]).ends(0);
+    let list = place.run(&["history", "list", "--json"]).ends(0).json();
+    assert_eq!(
+        (&list["runs"][0]["label"], &list["runs"][1]["label"]),
+        (&json!("after"), &Value::Null)
+    );
+    let wide = place.run(&["history", "list"]).ends(0).stdout;
+    assert!(wide.lines().next().unwrap().contains("label"), "{wide}");
+    for (line, told) in [
+        (&[&QUICK[..], &["--label="]].concat()[..], "hint: use 1 to 100 characters"),
+        (&["history", "label", "last", "a\tb"], "hint: use 1 to 100 characters"),
+        (&["history", "label", "nightly"], "RUN"),
+        (&["history", "label", "last-40", "nightly"], "no run \"last-40\""),
+    ] {
+        let said = place.run(line).ends(2).stderr;
+        assert!(said.contains(told), "{line:?}: {said}");
+    }
+}
+
 #[test]
 fn history_option_selects_a_file_or_none() {
     let place = Place::new();
@@ -97,6 +141,35 @@ fn history_option_selects_a_file_or_none() {
     other.run(&[&QUICK[..], &["--history", "none"]].concat()).ends(0);
     assert!(!other.history().exists());
     assert!(other.names().is_empty());
+}
+
+/// Rows of a comparison have the target and the name of their turn, and a search has a row for each point.
+#[test]
+fn rows_of_a_comparison_name_their_subject() {
+    const TARGETS: [&str; 2] = ["sim:channels=8,service=1ms", "sim:channels=8,service=2ms"];
+    let place = Place::new();
+    let show = |format: &str| place.run(&["history", "show", "--format", format]).ends(0);
+    place.run(&["compare", TARGETS[0], TARGETS[1], "--iodepth=8", "-q"]).ends(6);
+    let csv = show("iogauge-csv").stdout;
+    for (letter, target) in ["A", "B"].into_iter().zip(TARGETS) {
+        let turn = format!(": {letter}, randread 4 KiB depth 8\"");
+        let rows: Vec<&str> = csv.lines().filter(|row| row.contains(&turn)).collect();
+        assert!(rows.len() >= 6 && rows.iter().all(|row| row.contains(target)), "{csv}");
+        assert!(show("classic").stdout.contains(&format!("\n{letter}:randread ")));
+        let jobs = show("fio-json").json()["jobs"].as_array().unwrap().clone();
+        let is_own =
+            |job: &&Value| job["jobname"].as_str().unwrap().contains(&format!(": {letter}, "));
+        let own: Vec<_> = jobs.iter().filter(is_own).collect();
+        assert_eq!(own.len(), rows.len());
+        assert!(own.iter().all(|job| job["job options"]["filename"] == target), "{}", own[0]);
+    }
+    place.run(&["compare", TARGETS[0], TARGETS[1], "-q"]);
+    let csv = show("iogauge-csv").stdout;
+    assert!(csv.lines().count() > 12 && csv.contains(",block 1 turn 1: "), "{csv}");
+    place.run(&["history", "show", "--format", "fio-json"]).ends(2);
+    place.run(&["hosts-curve", "sim:nvme,hosts=2", "-q", "--budget=2s"]).ends(0);
+    let exported = place.run(&["history", "export", "--format", "csv"]).ends(0).stdout;
+    assert!(exported.lines().count() > 40 && !exported.contains(",,,,"), "{exported}");
 }
 
 #[test]

@@ -4,10 +4,12 @@
 mod common;
 
 use common::{EIGHT, Place, names, skip};
+use iogauge_report::settings::SETTINGS;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "find",
     "run",
+    "check",
     "hosts-curve",
     "profile",
     "doctor",
@@ -93,8 +95,6 @@ fn help_of_every_command_contains_examples() {
     for word in COMMANDS.iter().chain(&["Examples:", "Exit codes:", "130"]) {
         assert!(help.contains(word), "{word} is not in {help}");
     }
-    let version = place.run(&["--version"]).ends(0).stdout;
-    assert_eq!(version.trim(), concat!("iogauge ", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -142,10 +142,11 @@ fn bash_completes_the_ids_of_runs() {
     let script = place.work().join("completions");
     std::fs::write(&script, place.run(&["completions", "bash"]).ends(0).stdout).unwrap();
     let program = assert_cmd::cargo::cargo_bin!("iogauge");
-    let complete = |words: &str| {
+    let complete = |words: &str, begun: &str| {
+        let before = words.split(' ').next_back().unwrap();
         let text = format!(
-            "source {}; COMP_WORDS=({words} 2); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             _iogauge_runs {} 2 x; echo \"${{COMPREPLY[@]}}\"",
+            "source {}; p={}; COMP_WORDS=($p {words} '{begun}'); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _iogauge_runs $p '{begun}' '{before}'; echo \"${{COMPREPLY[@]}}\"",
             script.display(),
             program.display()
         );
@@ -153,10 +154,15 @@ fn bash_completes_the_ids_of_runs() {
         bash.args(["-c", &text]).env("XDG_DATA_HOME", place.history().ancestors().nth(2).unwrap());
         String::from_utf8(bash.output().unwrap().stdout).unwrap().trim().to_owned()
     };
-    for words in ["iogauge report", "iogauge history show", "iogauge history rm"] {
-        assert_eq!(complete(words), id, "{words}");
+    for words in ["report", "history show", "history rm", "history export --for ceph"] {
+        assert_eq!(complete(words, "2"), id, "{words}");
+        assert!(complete(words, "").ends_with(&format!("last {id}")), "{words}");
     }
-    assert_eq!(complete("iogauge history list"), "");
+    assert_eq!(complete("history list", "2"), "");
+    // The value of an option is no run.
+    let settings: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+    assert_eq!(complete("history export --for", ""), settings.join(" "));
+    assert_eq!(complete("report --theme", ""), "light dark");
 }
 
 /// Types a line in an interactive zsh, asks it for the completions, and prints what it shows until it shows `$2`, for
@@ -190,7 +196,8 @@ fn zsh_completes_the_ids_of_runs() {
     std::fs::create_dir(work.join("bin")).unwrap();
     let program = assert_cmd::cargo::cargo_bin!("iogauge");
     std::os::unix::fs::symlink(program, work.join("bin/iogauge")).unwrap();
-    for line in ["iogauge report ", "iogauge history show ", "iogauge history rm "] {
+    for words in ["report ", "history show ", "history rm ", "history export --for ceph "] {
+        let line = &format!("iogauge {words}");
         let mut zsh = std::process::Command::new("zsh");
         zsh.args(["-f", "type.zsh", line, &id]).current_dir(&work);
         zsh.env("XDG_DATA_HOME", place.history().ancestors().nth(2).unwrap());

@@ -145,6 +145,12 @@ fn invalid_report_arguments_are_rejected() {
     // A search has no histograms.
     let nothing = place.run(&["report", "--svg", &svg, "--panel=distribution"]).ends(2).stderr;
     assert!(nothing.contains("no data for this chart"), "{nothing}");
+    // Only a series of runs has a trend.
+    let trend = place.run(&["report", "--svg", &svg, "--panel=trend"]).ends(2).stderr;
+    common::assert_one_message(&trend);
+    assert!(trend.contains("hint: use iogauge history trend RUN"), "{trend}");
+    let help = place.run(&["report", "--help"]).ends(0).stdout;
+    assert!(help.contains("over-time") && !help.contains("trend"), "{help}");
     let nowhere = at(&place, "no/such/folder/r.html");
     let refused = place.run(&["report", "--html", &nowhere]).ends(1).stderr;
     assert!(
@@ -241,14 +247,14 @@ fn runs_are_selected_by_range_label_and_system() {
     assert_eq!(systems(&["system:array1"]), ["array1"]);
     assert_eq!(systems(&["last-3..last"]).len(), 4);
     assert_eq!(systems(&["last..last-3"]).first().unwrap(), "array1");
-    assert_eq!(systems(&["label:randread 4 KiB"]).len(), 2);
+    assert_eq!(systems(&["load:randread 4 KiB"]).len(), 2);
     let told = place.run(&["history", "show", "label:nothing"]).ends(2).stderr;
     assert!(told.contains("no run \"label:nothing\" in the history; it holds 4"), "{told}");
     let html = at(&place, "r.html");
     let told = place.run(&["report", "last-1", "--system=array1", "--html", &html]).ends(2).stderr;
     assert!(told.contains("none of these runs is of system array1"), "{told}");
     assert_eq!(
-        place.run(&["history", "rm", "label:randread 4 KiB"]).ends(0).stdout.lines().count(),
+        place.run(&["history", "rm", "load:randread 4 KiB"]).ends(0).stdout.lines().count(),
         2
     );
     assert_eq!(systems(&["last-1..last"]).len(), 2);

@@ -144,7 +144,8 @@ fn steady_state_of_a_job_file_is_reported_like_fio() {
     }
     for job in [&theirs, &ours] {
         let seconds = job["read"]["runtime"].as_f64().unwrap() / 1e3;
-        assert!((4.0..9.0).contains(&seconds), "{seconds} s");
+        // Reported from the first I/O, which may begin after the clock that ends the job.
+        assert!((3.5..9.0).contains(&seconds), "{seconds} s");
         assert_eq!(job["steadystate"]["data"]["iops"].as_array().unwrap().len(), 3);
         let iops = job["steadystate"]["data"]["iops_mean"].as_f64().unwrap();
         assert!((150.0..250.0).contains(&iops), "{iops}");

@@ -29,3 +29,6 @@ pub use error::DbError;
 pub use exclusive_lock::ExclusiveLock;
 pub use progress::Progress;
 pub use url::DbUrl;
+
+/// Features that this crate is built with.
+pub const FEATURES: &[&str] = if cfg!(feature = "rocksdb") { &["rocksdb"] } else { &[] };

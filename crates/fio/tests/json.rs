@@ -128,6 +128,7 @@ fn run(load: Workload, steps: Vec<StepResult>) -> RunDocument {
             load,
             via: None,
             host_parts: Vec::new(),
+            label: None,
         },
         steps,
         interrupted: false,

@@ -35,8 +35,6 @@ const EXAMINING: Duration = Duration::from_secs(60);
 const OPENING: Duration = Duration::from_secs(40);
 /// Time for answers once the user wants to end. mpirun may kill all processes a second after it has signalled them.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(300);
-/// A gap between two looks for answers that is longer means that this process itself was paused.
-const OWN_PAUSE: Duration = Duration::from_secs(1);
 /// Time between two looks whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the clocks to be compared for the first time.
@@ -123,9 +121,9 @@ impl Followers {
         (1..self.names.len()).collect()
     }
 
-    /// Returns the ranks of all followers but this one.
-    fn ranks_but(&self, host: &str) -> Vec<usize> {
-        self.ranks().into_iter().filter(|rank| self.names[*rank] != host).collect()
+    /// Returns how long this process was paused so far.
+    pub(crate) fn paused(&self) -> Duration {
+        self.line.as_ref().map_or(Duration::ZERO, Line::paused)
     }
 
     /// Sends an order to all followers and returns its number.
@@ -225,7 +223,7 @@ impl Followers {
         number: u64,
         until: Until,
     ) -> Result<Answers, Lost> {
-        let (mut begin, mut looked) = (Instant::now(), Instant::now());
+        let (begin, paused) = (Instant::now(), self.paused());
         let (patience, after_interrupt) = match until {
             Until::Time(patience) => (Some(patience), None),
             Until::TimeOrInterrupt(patience) => (Some(patience), Some(AFTER_INTERRUPT)),
@@ -244,12 +242,8 @@ impl Followers {
                 _ => {}
             }
             // While this process was paused, nobody could answer.
-            let gap = looked.elapsed();
-            if gap > OWN_PAUSE {
-                begin += gap;
-            }
-            looked = Instant::now();
-            let is_late = patience.is_some_and(|patience| begin.elapsed() >= patience);
+            let waited = begin.elapsed().saturating_sub(self.paused().saturating_sub(paused));
+            let is_late = patience.is_some_and(|patience| waited >= patience);
             if let (true, Some(rank)) = (is_late, ranks.iter().find(|r| !answers.contains_key(*r)))
             {
                 return Err(
@@ -266,22 +260,8 @@ impl Followers {
         Ok(answers)
     }
 
-    /// Waits for the answers of followers that are left after another one was lost, at most this long.
-    fn answers_of_rest(&mut self, ranks: &[usize], number: u64, patience: Duration) -> Answers {
-        let (begin, mut answers) = (Instant::now(), Answers::new());
-        while answers.len() < ranks.len() && begin.elapsed() < patience {
-            match self.take(LOOK) {
-                Some((from, report)) if report.number == number => {
-                    answers.insert(from, report.content);
-                }
-                _ => {}
-            }
-        }
-        answers
-    }
-
     /// Returns the error of the first follower that refused.
-    fn refusal(&self, answers: &Answers) -> Result<(), LabError> {
+    pub(crate) fn refusal(&self, answers: &Answers) -> Result<(), LabError> {
         let refused = answers.iter().find_map(|(rank, answer)| match answer {
             Report::Refused { kind, message } => {
                 let (host, kind) = (self.names[*rank].clone(), *kind);
@@ -540,23 +520,7 @@ impl Hosts for Leader {
     }
 
     fn remove(&self, paths: Option<&[PathBuf]>) -> Result<Vec<String>, LabError> {
-        let mut followers = self.lock();
-        let answers = if let Some(lost) = followers.lost.clone() {
-            // The others still do what they are asked to.
-            let ranks = followers.ranks_but(&lost.host);
-            let number = followers.order(&ranks, |_| Order::Remove(paths.map(<[_]>::to_vec)));
-            followers.answers_of_rest(&ranks, number, PATIENCE)
-        } else {
-            followers.ask(|_| Order::Remove(paths.map(<[_]>::to_vec)), PATIENCE)?
-        };
-        let lines = answers.into_iter().flat_map(|(rank, answer)| match answer {
-            Report::Removed(lines) => {
-                let host = &followers.names[rank];
-                lines.into_iter().map(|line| format!("host {host}: {line}")).collect()
-            }
-            _ => Vec::new(),
-        });
-        Ok(lines.collect())
+        run_end::remove(self, paths)
     }
 
     fn end(&self) {

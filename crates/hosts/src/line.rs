@@ -66,7 +66,24 @@ pub struct Line {
     asked: Sender<Asked>,
     events: Receiver<Event>,
     clocks: Arc<Mutex<Vec<PeerClock>>>,
+    pauses: Arc<Mutex<OwnPauses>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How long this process was paused so far.
+#[derive(Debug)]
+struct OwnPauses {
+    /// When the thread looked last.
+    looked: Instant,
+    paused: Duration,
+}
+
+impl OwnPauses {
+    /// Returns the length of the pause since the thread looked last; zero if there was none.
+    fn gap(&self) -> Duration {
+        let gap = self.looked.elapsed();
+        if gap > OWN_PAUSE { gap } else { Duration::ZERO }
+    }
 }
 
 impl Line {
@@ -84,14 +101,19 @@ impl Line {
         let (tells, events) = channel();
         let (tell_size, sizes) = channel();
         let clocks = Arc::new(Mutex::new(Vec::new()));
-        let clocks_there = clocks.clone();
+        let pauses =
+            Arc::new(Mutex::new(OwnPauses { looked: Instant::now(), paused: Duration::ZERO }));
+        let (clocks_there, pauses_there) = (clocks.clone(), pauses.clone());
         let work = move || match open() {
             Err(error) => drop(tell_size.send(Err(error))),
             Ok(port) => {
                 let (rank, size) = (port.rank(), port.size());
                 *lock(&clocks_there) = vec![PeerClock::default(); size];
+                // Opening the port has waited for the other processes.
+                lock(&pauses_there).looked = Instant::now();
                 if tell_size.send(Ok((rank, size))).is_ok() {
-                    let talk = Talk::new(port, orders, tells, clocks_there, now_ns, abort);
+                    let shared = (clocks_there, pauses_there);
+                    let talk = Talk::new(port, orders, tells, shared, now_ns, abort);
                     talk.run();
                 }
             }
@@ -101,7 +123,7 @@ impl Line {
             thread.map_err(|error| PortError(format!("cannot start a thread: {error}")))?;
         let ended = || PortError("the thread that talks to the hosts ended".to_owned());
         let (rank, size) = sizes.recv().map_err(|_| ended())??;
-        Ok(Self { rank, size, asked, events, clocks, thread: Some(thread) })
+        Ok(Self { rank, size, asked, events, clocks, pauses, thread: Some(thread) })
     }
 
     /// Number of this process, from 0.
@@ -125,6 +147,13 @@ impl Line {
     #[must_use]
     pub fn next(&self, timeout: Duration) -> Option<Event> {
         self.events.recv_timeout(timeout).ok()
+    }
+
+    /// Returns how long this process was paused since the line was opened. Nothing can be heard meanwhile.
+    #[must_use]
+    pub fn paused(&self) -> Duration {
+        let pauses = lock(&self.pauses);
+        pauses.paused + pauses.gap()
     }
 
     /// Returns how far the clock of another process is ahead of the one here; `None` before it is measured.
@@ -188,7 +217,7 @@ struct Talk<P> {
     keen_until: Option<Instant>,
     /// When the last message was handed over to be sent.
     last_asked: Option<Instant>,
-    looked: Instant,
+    pauses: Arc<Mutex<OwnPauses>>,
 }
 
 impl<P: Port> Talk<P> {
@@ -196,12 +225,12 @@ impl<P: Port> Talk<P> {
         port: P,
         asked: Receiver<Asked>,
         events: Sender<Event>,
-        clocks: Arc<Mutex<Vec<PeerClock>>>,
+        (clocks, pauses): (Arc<Mutex<Vec<PeerClock>>>, Arc<Mutex<OwnPauses>>),
         now_ns: fn() -> u64,
         abort: fn(),
     ) -> Self {
-        let looked = Instant::now();
-        let peers = vec![Peer { heard: looked, pinged: looked, is_lost: false }; port.size()];
+        let now = Instant::now();
+        let peers = vec![Peer { heard: now, pinged: now, is_lost: false }; port.size()];
         let turns = if port.rank() == 0 { (1..port.size()).collect() } else { VecDeque::new() };
         Self {
             port,
@@ -217,7 +246,7 @@ impl<P: Port> Talk<P> {
             bursts: 0,
             keen_until: None,
             last_asked: None,
-            looked,
+            pauses,
         }
     }
 
@@ -350,12 +379,12 @@ impl<P: Port> Talk<P> {
 
     /// While this process was paused, nothing could be heard. That is not the others' silence.
     fn forgive_own_pause(&mut self) {
-        let now = Instant::now();
-        let gap = now - self.looked;
-        self.looked = now;
-        if gap > OWN_PAUSE {
-            self.peers.iter_mut().for_each(|peer| peer.heard = (peer.heard + gap).min(now));
-        }
+        let mut pauses = lock(&self.pauses);
+        let (gap, now) = (pauses.gap(), Instant::now());
+        pauses.paused += gap;
+        pauses.looked = now;
+        drop(pauses);
+        self.peers.iter_mut().for_each(|peer| peer.heard = (peer.heard + gap).min(now));
     }
 
     fn notice_silence(&mut self) {
@@ -390,6 +419,15 @@ mod tests {
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    }
+
+    #[test]
+    fn long_gaps_between_looks_are_pauses() {
+        let looked = Instant::now();
+        let before = looked.checked_sub(Duration::from_secs(9)).unwrap();
+        let pauses = |looked| OwnPauses { looked, paused: Duration::ZERO };
+        assert!(pauses(before).gap() >= Duration::from_secs(9));
+        assert_eq!(pauses(looked + Duration::from_secs(60)).gap(), Duration::ZERO);
     }
 
     #[test]

@@ -19,24 +19,20 @@ use other::{Client, Other, Progress};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time for the workers of all hosts to end. A host gives up on its own workers after a minute.
 const ENDING: Duration = Duration::from_secs(70);
 /// The same once the user wants to end.
 const ENDING_IN_HURRY: Duration = Duration::from_secs(6);
 
-/// A gap between two looks at the hosts that is longer means that this process itself was paused: waiting for answers
-/// takes at most 8 s, and looks at them meanwhile.
-const OWN_PAUSE: Duration = Duration::from_secs(2);
-
 /// A worker pool over several hosts.
 pub struct HostsPool {
     /// The workers of this host: none if it takes no part.
     own: Box<dyn WorkerPool>,
     own_progress: Progress,
-    /// When the progress of the hosts was looked at last.
-    looked: Instant,
+    /// How long this process was paused until the progress of the hosts was looked at last.
+    own_paused: Duration,
     own_client: Client,
     leader: Leader,
     parts: Parts,
@@ -76,7 +72,10 @@ impl HostsPool {
         mut answers: Answers,
         is_database: bool,
     ) -> Self {
-        let all = leader.lock().names().to_vec();
+        let (all, own_paused) = {
+            let followers = leader.lock();
+            (followers.names().to_vec(), followers.paused())
+        };
         let other = |rank| {
             let state = match answers.remove(&rank) {
                 Some(Report::Window { state, .. }) => *state,
@@ -89,7 +88,7 @@ impl HostsPool {
             own_client: Client::here(own.as_ref()),
             own,
             own_progress: Progress::begin(),
-            looked: Instant::now(),
+            own_paused,
             leader,
             others: parts.active().filter(|rank| *rank > 0).map(other).collect(),
             names: parts.active().map(|rank| all[rank].clone()).collect(),
@@ -231,12 +230,10 @@ impl HostsPool {
 
     /// While this process was paused, no host could be heard. After a long pause, the others have ended.
     fn forgive_own_pause(&mut self) {
-        let gap = self.looked.elapsed();
-        self.looked = Instant::now();
-        if gap > OWN_PAUSE {
-            self.own_progress.forgive(gap);
-            self.others.values_mut().for_each(|other| other.progress.forgive(gap));
-        }
+        let paused = self.leader.lock().paused();
+        let gap = paused.saturating_sub(std::mem::replace(&mut self.own_paused, paused));
+        self.own_progress.forgive(gap);
+        self.others.values_mut().for_each(|other| other.progress.forgive(gap));
         if gap >= SILENCE && self.losses.is_empty() {
             let seconds = gap.as_secs_f64();
             let reason = format!("it was paused for {seconds:.1} s, and the others have ended");
@@ -581,6 +578,7 @@ impl Drop for HostsPool {
 mod tests {
     use super::*;
     use iogauge_io::worker::accounting::WorkerWindow;
+    use std::time::Instant;
 
     /// The window of a host whose I/Os take some microseconds.
     fn window(ios: u64, micros: u64) -> Window {

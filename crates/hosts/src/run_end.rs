@@ -1,4 +1,4 @@
-//! What the hosts do once the workers have ended: read back what was written, and give logs their names.
+//! What the hosts do once the workers have ended: read back what was written, give logs their names, and remove files.
 //!
 //! A lost host takes nothing from the others: what they have found and logged is kept.
 
@@ -12,6 +12,7 @@ use iogauge_lab::session::hosts::ReadBack;
 use iogauge_lab::session::made_files::MadeFiles;
 use iogauge_model::result::{VerifyEnd, VerifyResult};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -82,6 +83,23 @@ pub(crate) fn commit(leader: &Leader, complete: bool) -> MadeFiles {
         }
     }
     all
+}
+
+/// Removes what the followers made; see [`iogauge_lab::session::hosts::Hosts::remove`].
+pub(crate) fn remove(leader: &Leader, paths: Option<&[PathBuf]>) -> Result<Vec<String>, LabError> {
+    let mut followers = leader.lock();
+    let number = followers.order_all(|_| Order::Remove(paths.map(<[_]>::to_vec)));
+    let reports =
+        Gathering { followers: &mut followers, number, reports: BTreeMap::new() }.within(PATIENCE);
+    followers.refusal(&reports)?;
+    let lines = reports.into_iter().flat_map(|(rank, report)| match report {
+        Report::Removed(lines) => {
+            let host = &followers.names()[rank];
+            lines.into_iter().map(|line| format!("host {host}: {line}")).collect()
+        }
+        _ => Vec::new(),
+    });
+    Ok(lines.collect())
 }
 
 /// The reports of the followers on an order, by rank.

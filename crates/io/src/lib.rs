@@ -15,6 +15,7 @@ pub mod machine;
 pub mod offsets;
 pub mod output;
 pub mod pool;
+pub mod shell;
 pub mod sim;
 pub mod sqlite_calls;
 pub mod sqlite_file;

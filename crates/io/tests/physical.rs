@@ -92,7 +92,7 @@ fn loop_device_on_disk_is_counted_on_the_disk() {
 #[test]
 fn loop_partition_resolves_to_its_loop_device() {
     let test = "loop_partition_resolves_to_its_loop_device";
-    let mut disk = or_skip!(test, Loop::new_in(Path::new("/dev/shm"), SIZE_BYTES));
+    let disk = or_skip!(test, Loop::new_in(Path::new("/dev/shm"), SIZE_BYTES));
     let partition = or_skip!(test, disk.add_partition(2048, 32768));
     let tree = DeviceTree::under(&partition).unwrap();
     assert_eq!(tree.chain(), format!("{0}p1 on {0}", disk.name()));

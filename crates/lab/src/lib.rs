@@ -15,6 +15,7 @@ pub mod session;
 pub mod stats;
 pub mod suite;
 mod transactions;
+pub mod trend;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};
@@ -41,6 +42,11 @@ pub mod process {
     pub use iogauge_io::machine::UninterruptibleThread;
     pub use iogauge_io::pool::AddressSpace;
     pub use iogauge_io::{fork, share_one_heap};
+}
+
+/// Shell commands of the user, run between measurements.
+pub mod shell {
+    pub use iogauge_io::shell::{Ran, run};
 }
 
 /// Targets: their kinds and files, what may be done to them, and their removal.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::new_run;
+use common::{new_run, version_1};
 use iogauge_lab::history::{Ending, Filter, History, HistoryError, RunRef, RunState, Running};
 use iogauge_test_support::{Mount, or_skip};
 use serde_json::json;
@@ -92,4 +92,29 @@ fn read_only_history_is_readable_and_write_error_has_reason() {
     assert!(matches!(missing, HistoryError::CannotOpen { .. }), "{missing}");
     let missing = History::open(&disk.point.join("sub/new.db")).unwrap_err();
     assert!(matches!(missing, HistoryError::Directory { .. }), "{missing}");
+}
+
+#[test]
+fn history_of_version_1_is_read_where_it_cannot_be_converted() {
+    let test = "history_of_version_1_is_read_where_it_cannot_be_converted";
+    let disk = or_skip!(test, Mount::tmpfs(1 << 20));
+    let path = disk.point.join("history.db");
+    version_1(&path);
+    let _ = fs::write(disk.point.join("filler"), vec![0u8; 1 << 20]);
+    let read = |path: &Path| {
+        let history = History::open(path).unwrap();
+        let stored = history.show(&"x7k2".parse().unwrap()).unwrap();
+        assert_eq!((stored.row.verdict.as_str(), stored.row.label), ("fine", None));
+        assert_eq!(history.list(&Filter::default()).unwrap().len(), 1);
+        history
+    };
+    let label = "nightly".parse().unwrap();
+    let set = |mut history: History| history.set_label(&[RunRef::Back(0)], Some(&label));
+    assert!(matches!(set(read(&path)), Err(HistoryError::DiskFull { .. })));
+    disk.remount("ro").unwrap();
+    assert!(matches!(set(read(&path)), Err(HistoryError::ReadOnly { .. })));
+    disk.remount("rw").unwrap();
+    fs::remove_file(disk.point.join("filler")).unwrap();
+    read(&path).rm(&[RunRef::Back(0)], Running::Refuse).unwrap();
+    assert!(History::open(&path).unwrap().list(&Filter::default()).unwrap().is_empty());
 }

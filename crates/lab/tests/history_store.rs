@@ -1,9 +1,12 @@
 //! Tests of what the history keeps, finds, refuses and removes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod common;
+
+use common::version_1;
 use iogauge_lab::history::{
-    EXPORT_CSV_COLUMNS, Ending, ExportFormat, Filter, History, HistoryError, NewRun, RunRef,
-    RunState, Running, SCHEMA_VERSION, UtcTime,
+    EXPORT_CSV_COLUMNS, Ending, ExportFormat, Filter, History, HistoryError, Label, NewRun, RunRef,
+    RunState, Running, Runs, SCHEMA_VERSION, UtcTime,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -24,6 +27,7 @@ fn run(kind: &str, target: &str) -> NewRun {
         command_line: format!("iogauge {kind} {target}"),
         target: target.to_owned(),
         load: "randread 4 KiB depth 1".to_owned(),
+        label: None,
         head: json!({"target": target}),
     }
 }
@@ -235,7 +239,68 @@ fn newer_schema_version_is_rejected_with_both_versions() {
     connection.pragma_update(None, "journal_mode", "delete").unwrap();
     drop(connection);
     let message = message_of_opening(&path);
-    assert!(message.contains("schema version 42, this iogauge knows 1"), "{message}");
+    assert!(message.contains("schema version 43, this iogauge knows 2"), "{message}");
+}
+
+#[test]
+fn history_of_version_1_is_converted_without_loss() {
+    let (_guard, path) = place();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    version_1(&path);
+    let version = |number: Option<i32>| -> i32 {
+        let connection = Connection::open(&path).unwrap();
+        if let Some(number) = number {
+            connection.pragma_update(None, "user_version", number).unwrap();
+        }
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    };
+    let mut history = History::open(&path).unwrap();
+    let stored = history.show(&reference("x7k2")).unwrap();
+    assert_eq!((stored.row.state, stored.row.verdict.as_str()), (RunState::Done, "fine"));
+    assert_eq!(stored.row.started.to_string(), "2026-11-21T10:15:30Z");
+    assert_eq!((stored.row.label, stored.steps.len()), (None, 1));
+    assert_eq!(version(None), SCHEMA_VERSION);
+    // A program of version 1 that is still running writes its own number.
+    assert_eq!(version(Some(1)), 1);
+    let label: Label = "nightly".parse().unwrap();
+    history.set_label(&[reference("last")], Some(&label)).unwrap();
+    drop(history);
+    let row = History::open(&path).unwrap().resolve(&reference("last")).unwrap();
+    assert_eq!((row.label, version(None)), (Some(label), SCHEMA_VERSION));
+}
+
+#[test]
+fn labels_select_runs_and_are_in_documents() {
+    let (_guard, path) = place();
+    let mut history = History::open(&path).unwrap();
+    let [nightly, weekly]: [Label; 2] = ["nightly", "weekly"].map(|text| text.parse().unwrap());
+    let mut ids = Vec::new();
+    for label in [Some(&nightly), None, Some(&weekly), Some(&nightly)] {
+        let new = NewRun { label: label.cloned(), ..run("run", "/data") };
+        let document = json!({"label": "as it was then"});
+        let writer = history.begin(&new).unwrap();
+        ids.push(writer.finish(Ending::Done, 0, &document, "").unwrap());
+    }
+    let refer = |place: usize| RunRef::Name(ids[place].to_string());
+    let selected = |history: &History, text: &str| history.select(&text.parse::<Runs>().unwrap());
+    assert_eq!(selected(&history, "label:nightly").unwrap(), [refer(0), refer(3)]);
+    assert!(selected(&history, "label:night").is_err());
+    assert_eq!(selected(&history, "load:randread").unwrap().len(), 4);
+
+    let filter = Filter { label: Some(nightly.clone()), ..Filter::default() };
+    assert_eq!(history.list(&filter).unwrap().len(), 2);
+    let set = history.set_label(&[refer(1), refer(3), refer(1)], Some(&weekly)).unwrap();
+    assert_eq!(set, [ids[1].clone(), ids[3].clone()]);
+    history.set_label(&[refer(2)], None).unwrap();
+    assert!(history.set_label(&[refer(0), reference("last-9")], None).is_err());
+    let labels = |row: &_| history.show(row).unwrap().document.unwrap()["label"].clone();
+    let labels: Vec<Value> = (0..4).map(|place| labels(&refer(place))).collect();
+    assert_eq!(labels, [json!("nightly"), json!("weekly"), Value::Null, json!("weekly")]);
+    let mut csv = Vec::new();
+    history.export(ExportFormat::Csv, &mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let ends: Vec<_> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+    assert_eq!(ends, ["run_label", "nightly", "weekly", "", "weekly"]);
 }
 
 #[test]

@@ -7,7 +7,8 @@ mod common;
 use common::stored;
 use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, DatabaseCheck, DoctorDocument, FindDocument, Head,
-    ProfileDocument, RunDocument, SuiteDocument, SuitePlanDocument, TargetFacts, Workload,
+    ProfileDocument, RunDocument, SuiteDocument, SuitePlanDocument, TargetFacts, TrendDocument,
+    Workload,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +33,7 @@ fn stored_documents_round_trip_unchanged() {
             "iogauge.profile/1" => again::<ProfileDocument>(&document),
             "iogauge.beside/1" => again::<BesideDocument>(&document),
             "iogauge.db-verify/1" => again::<DatabaseCheck>(&document),
+            "iogauge.trend/1" => again::<TrendDocument>(&document),
             other => panic!("{}: {other}", path.display()),
         };
         assert_eq!(printed, document, "{}", path.display());
@@ -76,6 +78,7 @@ fn stored_documents_have_known_target_and_load_kinds() {
             ("run-via", "label"),
             ("suite", "suite"),
             ("suite-own", "suite"),
+            ("trend", "load"),
         ]
     );
 }

@@ -8,10 +8,11 @@ mod common;
 
 use common::stored;
 use iogauge_model::result::{
-    BESIDE_FORMAT, BesideDocument, CROSSCHECK_FORMAT, CrosscheckDocument, DB_VERIFY_FORMAT,
-    DOCTOR_FORMAT, DatabaseCheck, DoctorDocument, FIND_FORMAT, FindDocument, HISTORY_FORMAT,
-    HistoryDocument, PROFILE_FORMAT, ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT,
-    SUITE_PLAN_FORMAT, SuiteDocument, SuitePlanDocument, UNFINISHED_FORMAT, UnfinishedDocument,
+    BESIDE_FORMAT, BesideDocument, COMPARE_FORMAT, CROSSCHECK_FORMAT, CompareDocument,
+    CrosscheckDocument, DB_VERIFY_FORMAT, DOCTOR_FORMAT, DatabaseCheck, DoctorDocument,
+    FIND_FORMAT, FindDocument, HISTORY_FORMAT, HistoryDocument, PROFILE_FORMAT, ProfileDocument,
+    RUN_FORMAT, RunDocument, SUITE_FORMAT, SUITE_PLAN_FORMAT, SuiteDocument, SuitePlanDocument,
+    TREND_FORMAT, TrendDocument, UNFINISHED_FORMAT, UnfinishedDocument,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -66,12 +67,14 @@ fn schemas() -> Vec<(String, Value)> {
         schema::<FindDocument>(FIND_FORMAT),
         schema::<SuiteDocument>(SUITE_FORMAT),
         schema::<SuitePlanDocument>(SUITE_PLAN_FORMAT),
+        schema::<CompareDocument>(COMPARE_FORMAT),
         schema::<CrosscheckDocument>(CROSSCHECK_FORMAT),
         schema::<DoctorDocument>(DOCTOR_FORMAT),
         schema::<ProfileDocument>(PROFILE_FORMAT),
         schema::<BesideDocument>(BESIDE_FORMAT),
         schema::<DatabaseCheck>(DB_VERIFY_FORMAT),
         schema::<HistoryDocument>(HISTORY_FORMAT),
+        schema::<TrendDocument>(TREND_FORMAT),
         schema::<UnfinishedDocument>(UNFINISHED_FORMAT),
     ]
 }

@@ -17,10 +17,10 @@ use crate::terminal::{self, Terms};
 use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Answer, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
-    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, HostsCurveFindings, Knee,
-    PROFILE_FORMAT, ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT, Side, StepResult,
-    SuiteDocument,
+    Answer, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CompareFindings,
+    CompareSubject, CrosscheckDocument, CurvePoint, Environment, FIND_FORMAT, FindDocument, Head,
+    HostsCurveFindings, Knee, PROFILE_FORMAT, ProfileDocument, RUN_FORMAT, RunDocument,
+    SUITE_FORMAT, Side, StepResult, SuiteDocument, SuiteStepResult, TREND_FORMAT, TrendDocument,
 };
 use iogauge_model::{Caveat, Histogram};
 use serde::Deserialize;
@@ -49,6 +49,8 @@ pub enum Shown {
     Beside(Box<BesideDocument>),
     /// A recording of the system without a workload.
     Profile(Box<ProfileDocument>),
+    /// A series of runs, with the head of the newest.
+    Trend(Box<TrendDocument>),
 }
 
 /// Why a run cannot be shown.
@@ -110,8 +112,10 @@ pub enum GroupBy {
     /// The system whose storage was measured.
     System,
     Target,
-    /// The workload.
+    /// The label that the user gave them.
     Label,
+    /// The workload.
+    Load,
     /// Each run is its own group.
     Run,
 }
@@ -124,6 +128,19 @@ pub struct Group {
     pub exhibits: Vec<Exhibit>,
 }
 
+impl From<Shown> for Exhibit {
+    fn from(document: Shown) -> Self {
+        let mut exhibit = Self { system: String::new(), document };
+        let host = &exhibit.environment().host;
+        exhibit.system = match exhibit.imported_as() {
+            _ if !host.is_empty() => host.clone(),
+            Some(system) => system.to_owned(),
+            None => exhibit.target(),
+        };
+        exhibit
+    }
+}
+
 /// Groups runs. The groups are in the order of their first runs.
 #[must_use]
 pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
@@ -133,7 +150,8 @@ pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
         let name = match by {
             GroupBy::System => exhibit.system.clone(),
             GroupBy::Target => exhibit.target(),
-            GroupBy::Label => terminal::load_words(&exhibit.head().load),
+            GroupBy::Label => exhibit.head().label.clone().unwrap_or_else(|| "no label".to_owned()),
+            GroupBy::Load => terminal::load_words(&exhibit.head().load),
             GroupBy::Run => title,
         };
         match groups.iter_mut().find(|group| group.name == name) {
@@ -153,22 +171,16 @@ impl Exhibit {
     pub fn of(document: Value) -> Result<Self, ExhibitError> {
         let format = document.get("format").and_then(Value::as_str).unwrap_or("a document");
         let shown = match format {
-            RUN_FORMAT => Shown::Run(Box::new(serde_json::from_value(document)?)),
-            FIND_FORMAT => Shown::Find(Box::new(serde_json::from_value(document)?)),
-            SUITE_FORMAT => Shown::Suite(Box::new(serde_json::from_value(document)?)),
-            CROSSCHECK_FORMAT => Shown::Crosscheck(Box::new(serde_json::from_value(document)?)),
-            BESIDE_FORMAT => Shown::Beside(Box::new(serde_json::from_value(document)?)),
-            PROFILE_FORMAT => Shown::Profile(Box::new(serde_json::from_value(document)?)),
+            RUN_FORMAT => Shown::Run(Deserialize::deserialize(&document)?),
+            FIND_FORMAT => Shown::Find(Deserialize::deserialize(&document)?),
+            SUITE_FORMAT => Shown::Suite(Deserialize::deserialize(&document)?),
+            CROSSCHECK_FORMAT => Shown::Crosscheck(Deserialize::deserialize(&document)?),
+            BESIDE_FORMAT => Shown::Beside(Deserialize::deserialize(&document)?),
+            PROFILE_FORMAT => Shown::Profile(Deserialize::deserialize(&document)?),
+            TREND_FORMAT => Shown::Trend(Deserialize::deserialize(&document)?),
             other => return Err(ExhibitError::Format(other.to_owned())),
         };
-        let mut exhibit = Self { system: String::new(), document: shown };
-        let host = &exhibit.environment().host;
-        exhibit.system = match exhibit.imported_as() {
-            _ if !host.is_empty() => host.clone(),
-            Some(system) => system.to_owned(),
-            None => exhibit.target(),
-        };
-        Ok(exhibit)
+        Ok(shown.into())
     }
 
     /// Returns the environment in which it ran.
@@ -181,6 +193,7 @@ impl Exhibit {
             Shown::Crosscheck(check) => &check.environment,
             Shown::Beside(beside) => &beside.environment,
             Shown::Profile(profile) => &profile.environment,
+            Shown::Trend(trend) => &trend.environment,
         }
     }
 
@@ -194,6 +207,7 @@ impl Exhibit {
             Shown::Crosscheck(check) => &check.head,
             Shown::Beside(beside) => &beside.head,
             Shown::Profile(profile) => &profile.head,
+            Shown::Trend(trend) => &trend.head,
         }
     }
 
@@ -207,6 +221,7 @@ impl Exhibit {
             Shown::Crosscheck(check) => &check.caveats,
             Shown::Beside(beside) => &beside.caveats,
             Shown::Profile(profile) => &profile.caveats,
+            Shown::Trend(trend) => &trend.caveats,
         }
     }
 
@@ -215,10 +230,20 @@ impl Exhibit {
         Terms::of(self.head())
     }
 
-    /// Returns the name of the target.
+    /// Returns the name of the target; of a comparison, those of all subjects.
     #[must_use]
     pub fn target(&self) -> String {
-        self.head().target.name().to_owned()
+        let Shown::Suite(suite) = &self.document else {
+            return self.head().target.name().to_owned();
+        };
+        let mut names = vec![suite.head.target.name().to_owned()];
+        for subject in &suite.subjects {
+            let name = subject.target.name();
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        terminal::listed(&names)
     }
 
     /// Returns the system that an import names. Its target is a file, which is not used instead because the
@@ -239,7 +264,7 @@ impl Exhibit {
     pub fn steps(&self) -> Vec<&StepResult> {
         match &self.document {
             Shown::Run(run) => run.steps.iter().collect(),
-            Shown::Find(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),
+            Shown::Find(_) | Shown::Beside(_) | Shown::Profile(_) | Shown::Trend(_) => Vec::new(),
             Shown::Suite(suite) => suite.measured().map(|(_, step)| step).collect(),
             Shown::Crosscheck(check) => check.steps.iter().collect(),
         }
@@ -266,8 +291,15 @@ impl Exhibit {
         match &self.document {
             Shown::Run(run) => planned(run).flat_map(|(step, jobs)| of_step(step, &jobs)).collect(),
             Shown::Suite(suite) => {
-                let steps = suite.measured();
-                steps.flat_map(|(asked, step)| of_step(step, &asked.asked.jobs)).collect()
+                let of_turn = |(asked, step): (&SuiteStepResult, &StepResult)| {
+                    let mut samples = of_step(step, &asked.asked.jobs);
+                    if let Some(subject) = suite.subject_of(asked) {
+                        let place = format!("{}, {}", words_of(subject), self.system);
+                        samples.iter_mut().for_each(|sample| sample.place.clone_from(&place));
+                    }
+                    samples
+                };
+                suite.measured().flat_map(of_turn).collect()
             }
             Shown::Find(find) => {
                 let jobs = find.head.load.jobs_of_steps().into_iter().next().unwrap_or_default();
@@ -282,7 +314,9 @@ impl Exhibit {
             }
             // Rounds of one workload do not form a curve over queue depths, and the two sides of a
             // comparison have no rows.
-            Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),
+            Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) | Shown::Trend(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -299,7 +333,9 @@ impl Exhibit {
     #[must_use]
     pub fn capacities(&self) -> Vec<Capacity<'_>> {
         match &self.document {
-            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Profile(_) => Vec::new(),
+            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Profile(_) | Shown::Trend(_) => {
+                Vec::new()
+            }
             Shown::Beside(beside) => {
                 let database = beside.database.as_ref();
                 let database = database.map(|own| side("the database", own, self.terms()));
@@ -338,6 +374,13 @@ impl Exhibit {
         found.filter(|found| !found.hosts_curve.is_empty())
     }
 
+    /// Returns the findings of a comparison.
+    #[must_use]
+    pub fn compared(&self) -> Option<CompareFindings> {
+        let Shown::Suite(suite) = &self.document else { return None };
+        CompareFindings::of(&suite.conclusion.findings)
+    }
+
     /// Returns the latencies of each direction of each step for which they were kept. For a suite with
     /// rounds, the latencies of the rounds that count are merged.
     #[must_use]
@@ -345,12 +388,28 @@ impl Exhibit {
         let terms = self.terms();
         match &self.document {
             Shown::Crosscheck(check) => latencies_of_sides(check),
+            // The turns of a subject are one curve.
+            Shown::Suite(suite) if !suite.subjects.is_empty() => {
+                merged(suite.measured().flat_map(|(asked, step)| {
+                    let subject = suite.subject_of(asked).map(words_of).unwrap_or_default();
+                    let latencies = latencies_of(step, terms).into_iter();
+                    latencies.map(move |own| Latencies {
+                        name: format!("{subject}: {}", own.name),
+                        ..own
+                    })
+                }))
+            }
             Shown::Suite(suite) if suite.steps.iter().any(|step| step.place.round.is_some()) => {
                 merged(rounds::counted(suite).flat_map(|(_, step)| latencies_of(step, terms)))
             }
             _ => self.steps().into_iter().flat_map(|step| latencies_of(step, terms)).collect(),
         }
     }
+}
+
+/// Names a subject of a comparison: `B (ioengine=libaio)`.
+fn words_of(subject: &CompareSubject) -> String {
+    format!("{} ({})", subject.name, subject.about)
 }
 
 /// Returns one side of a comparison as a capacity of its own; its limits are those that were judged.

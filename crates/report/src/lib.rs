@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod ci;
 pub mod classic;
 pub mod csv;
 pub mod exhibit;
 pub mod html;
 pub mod panel;
 pub mod rows;
+pub mod settings;
 pub mod terminal;

@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{database, find_document, flat, loads, named, run_document, step, struck, trace};
+use common::{
+    database, find_document, flat, loads, named, run_document, series, step, struck, trace,
+};
 use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
@@ -18,6 +20,7 @@ use iogauge_report::exhibit::{Exhibit, GroupBy, Shown, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, NARROW, PANELS, Panel, WIDE};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Returns a step whose latencies are close to a mean, with some much larger ones.
 fn spread(queue_depth: u32) -> StepResult {
@@ -30,7 +33,7 @@ fn spread(queue_depth: u32) -> StepResult {
         }
         direction.service_histogram = histogram;
     }
-    result.series = series(20, queue_depth);
+    result.series = intervals(20, queue_depth);
     result.system = (1..=20u32)
         .map(|second| SystemPoint {
             at_seconds: f64::from(second),
@@ -47,7 +50,7 @@ fn spread(queue_depth: u32) -> StepResult {
 }
 
 /// Returns intervals of this many seconds whose latencies vary, each with a slow I/O.
-fn series(seconds: u32, queue_depth: u32) -> Vec<IntervalPoint> {
+fn intervals(seconds: u32, queue_depth: u32) -> Vec<IntervalPoint> {
     let interval = |second: u32| {
         let mut histogram = Histogram::new();
         for number in 0..200u64 {
@@ -103,16 +106,18 @@ fn exhibits() -> Vec<Exhibit> {
     vec![found(), run_of(steps.into()), graded()]
 }
 
-/// Returns runs for the panels that draw suites, and workloads with different sizes and mixes.
+/// Returns runs for the panels that draw suites and series, and workloads with different sizes and mixes.
 fn suites() -> Vec<Exhibit> {
     let runs = [loads::sizes(), loads::sizes_and_depths()];
     let runs = runs.map(|run| exhibit(Shown::Run(Box::new(run))));
     // A suite whose line of best fit falls so steeply that it would end below 0.
     let mut steep = loads::rounds();
     steep.conclusion.findings["tracked"][0]["line"] = json!([4e5, -1e5]);
-    let suites = [loads::rounds(), steep, loads::hosts_curve()];
+    let suites = [loads::rounds(), steep, loads::hosts_curve(), loads::compared()];
     let rounds = suites.map(|suite| exhibit(Shown::Suite(Box::new(suite))));
-    runs.into_iter().chain(rounds).collect()
+    let trends = [series::trend(), series::long_trend()];
+    let trends = trends.map(|trend| exhibit(Shown::Trend(Box::new(trend))));
+    runs.into_iter().chain(rounds).chain(trends).collect()
 }
 
 fn figures(exhibits: &[Exhibit], width: f64) -> Vec<(&'static str, Figure)> {
@@ -178,6 +183,19 @@ fn every_panel_stays_in_bounds_and_has_a_description() {
 }
 
 #[test]
+fn every_panel_is_described_and_in_the_gallery() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let read = |name: &str| std::fs::read_to_string(docs.join(name)).unwrap();
+    let (gallery, report) = (read("gallery.md"), read("report.md"));
+    for Panel { name, .. } in PANELS {
+        assert!(gallery.contains(&format!("\n## {name}\n")), "{name}");
+        assert!(gallery.contains(&format!("](gallery/{name}.svg)")), "{name}");
+        assert!(docs.join("gallery").join(format!("{name}.svg")).exists(), "{name}");
+        assert!(report.contains(&format!("\n### {name}\n")), "{name}");
+    }
+}
+
+#[test]
 fn panels_draw_nothing_without_data() {
     let empty = run_of(Vec::new());
     assert!(figures(std::slice::from_ref(&empty), WIDE).is_empty());
@@ -187,7 +205,7 @@ fn panels_draw_nothing_without_data() {
 #[test]
 fn panel_figures_match_snapshots() {
     let of_suites = |(name, _): &(&str, Figure)| {
-        ["block-size-map", "mix-map", "rounds", "hosts-curve"].contains(name)
+        ["block-size-map", "mix-map", "rounds", "hosts-curve", "trend"].contains(name)
     };
     let others = figures(&exhibits(), NARROW).into_iter().filter(|figure| !of_suites(figure));
     let all = others.chain(figures(&suites(), NARROW).into_iter().filter(of_suites));
@@ -261,7 +279,7 @@ fn page_has_no_external_resources() {
 fn page_of_fifty_runs_is_below_1_5_mb() {
     let run = |queue_depth| {
         let mut step = spread(queue_depth);
-        step.series = series(600, queue_depth);
+        step.series = intervals(600, queue_depth);
         run_of(vec![step])
     };
     let page = page((1..=50).map(run).collect(), "fifty");
@@ -380,7 +398,7 @@ fn performance_shifts_are_marked_and_labelled() {
 fn search_over_time_shows_requested_queue_depth() {
     let mut document = find_document(StoppedBy::Limit);
     assert!(drawn("over-time", &found(), WIDE).is_empty());
-    document.search.series = series(30, 8);
+    document.search.series = intervals(30, 8);
     for (point, queue_depth) in document.search.series.iter_mut().zip(1..) {
         point.queue_depth_asked = Some(f64::from(queue_depth));
     }
@@ -454,7 +472,7 @@ fn database_figures_use_database_terms() {
         ..DatabaseLoad::default()
     });
     document.search.limits.push(Limit { side: LimitSide::Sync, ..Limit::default() });
-    document.search.series = series(30, 8);
+    document.search.series = intervals(30, 8);
     let figures = figures(&[exhibit(Shown::Find(Box::new(document)))], WIDE);
     assert_eq!(figures.len(), 3);
     assert!(figures[1].1.title.starts_with("write, sqlite:/db"), "{}", figures[1].1.title);
@@ -497,7 +515,8 @@ fn runs_are_grouped_by_the_selected_property() {
     assert_eq!(names(GroupBy::System), [("db1".to_owned(), 2), ("db2".to_owned(), 1)]);
     assert_eq!(names(GroupBy::Run).iter().map(|(_, n)| n).sum::<usize>(), 3);
     assert_eq!(names(GroupBy::Target).iter().map(|(_, n)| n).sum::<usize>(), 3);
-    assert_eq!(names(GroupBy::Label).iter().map(|(_, n)| n).sum::<usize>(), 3);
+    assert_eq!(names(GroupBy::Label), [("no label".to_owned(), 3)]);
+    assert_eq!(names(GroupBy::Load).iter().map(|(_, n)| n).sum::<usize>(), 3);
 }
 
 #[test]
@@ -620,4 +639,58 @@ fn capacity_by_number_of_hosts_shows_its_saturation() {
     assert!(!texts(figure).iter().any(|text| text.contains("saturat")));
     assert_eq!(dots(figure), 3);
     assert!(drawn(loads::rounds()).is_empty());
+}
+
+#[test]
+fn comparison_has_a_picture_for_each_subject() {
+    let panel = PANELS.iter().find(|panel| panel.name == "compare").unwrap();
+    let drawn = panel.draw(&[exhibit(Shown::Suite(Box::new(loads::compared())))], WIDE);
+    let [worse, equivalent] = &drawn[..] else { panic!("{}", drawn.len()) };
+    assert_eq!(worse.title, "IOPS of B against A");
+    assert!(worse.description.starts_with("B is worse than A. Difference in IOPS: -10.0 %"));
+    assert!(equivalent.description.starts_with("C and A are equivalent."));
+    let dots = worse.scene.marks.iter().filter(|mark| matches!(mark, Mark::Dot { .. })).count();
+    assert_eq!(dots, 6, "a dot for each block, and one for the mean");
+    assert!(!words(worse).iter().any(|text| text.contains("more is worse")), "{:?}", words(worse));
+    // Blocks have whole numbers, and only these have ticks.
+    assert!(["1", "2", "3"].iter().all(|block| words(worse).contains(&(*block).to_owned())));
+    assert!(!words(worse).contains(&String::new()), "{:?}", words(worse));
+
+    let mut latency = loads::compared();
+    latency.conclusion.findings["metric"] = json!("latency_ns_p99");
+    latency.conclusion.findings["compared"][1]["block_ratios"] = json!([]);
+    let drawn = panel.draw(&[exhibit(Shown::Suite(Box::new(latency)))], WIDE);
+    let [shown, without] = &drawn[..] else { panic!("{}", drawn.len()) };
+    assert!(words(shown).contains(&"difference in p99 (more is worse)".to_owned()));
+    assert!(
+        words(without)[0].starts_with("No block has figures of both. C and A"),
+        "{:?}",
+        words(without)
+    );
+}
+
+/// Names of the turns would only have numbers.
+#[test]
+fn turns_of_a_comparison_are_named_after_their_subject() {
+    let exhibits = [exhibit(Shown::Suite(Box::new(loads::turns())))];
+    assert_eq!(exhibits[0].target(), "/data and /other");
+    let drawn = |name: &str| {
+        let panel = PANELS.iter().find(|panel| panel.name == name).unwrap();
+        panel.draw(&exhibits, WIDE).into_iter().map(|figure| figure.title).collect::<Vec<_>>()
+    };
+    let [latencies] = &drawn("distribution")[..] else { panic!() };
+    let by_load = drawn("latency-by-load");
+    for subject in ["A (/data)", "B (/other)"] {
+        assert!(latencies.contains(&format!("{subject}: ")), "{latencies}");
+        assert!(by_load.iter().any(|title| title.contains(subject)), "{by_load:?}");
+    }
+}
+
+/// Returns the texts in a picture.
+fn words(figure: &Figure) -> Vec<String> {
+    let text = |mark: &Mark| match mark {
+        Mark::Text(text) => Some(text.text.clone()),
+        _ => None,
+    };
+    figure.scene.marks.iter().filter_map(text).collect()
 }

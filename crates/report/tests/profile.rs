@@ -85,6 +85,7 @@ fn document() -> ProfileDocument {
             load: Workload::label("every 1 s: nightly batch"),
             via: None,
             host_parts: Vec::new(),
+            label: None,
         },
         note: Some("nightly batch".to_owned()),
         began: "2026-11-21T10:15:31Z".to_owned(),

@@ -32,6 +32,7 @@ fn one(key: &str) -> SuiteStepResult {
         part: 0,
         asked: Step::single(Load { numjobs: 8, ..Load::default() }, 0, 10_000_000_000),
         result: SuiteOutcome::Step(Box::new(step(key, 8))),
+        check: None,
         caveats: Vec::new(),
         interrupted: false,
     }
@@ -64,6 +65,8 @@ fn document(tables: Vec<SuiteTable>) -> SuiteDocument {
     SuiteDocument {
         head: head(SUITE_FORMAT, named("/data")),
         suite: asked(&[("seconds", "1"), ("buffered", "")]),
+        subjects: Vec::new(),
+        setups: Vec::new(),
         steps: vec![one("4k"), one("1m")],
         conclusion: Conclusion {
             verdict: vec!["The target is bound by I/Os.".to_owned(), "So it is.".to_owned()],

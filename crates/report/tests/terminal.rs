@@ -11,8 +11,9 @@ use iogauge_model::result::{
 };
 use iogauge_model::{Impact, Limit};
 use iogauge_report::terminal::{
-    Page, find, find_brief, find_verdict, history_list, run, run_brief,
+    Page, find, find_brief, find_verdict, history_list, run, run_brief, trend,
 };
+use unicode_width::UnicodeWidthStr;
 
 const STOPS: [StoppedBy; 8] = [
     StoppedBy::Limit,
@@ -358,5 +359,20 @@ fn history_list_gives_results_the_space_that_is_there() {
         // A block of its own has space for more than the rate.
         let is_apart = text.matches("20261121-081200-a01z").count() > 1;
         assert!(!is_apart || result.contains("(± 0.7 %)"), "{width}: {text}");
+    }
+}
+
+#[test]
+fn trend_matches_snapshots_and_fits_the_page() {
+    assert_snapshot!("trend_100", trend(&series::trend(), Page::plain(100)));
+    assert_snapshot!("trend_60", trend(&series::long_trend(), Page::plain(60)));
+    assert_snapshot!("trend_steady", trend(&series::steady(), Page::plain(80)));
+    assert_snapshot!("trend_short", trend(&series::short(), Page::plain(80)));
+    for document in [series::trend(), series::long_trend(), series::steady(), series::short()] {
+        for width in 60..160 {
+            let text = trend(&document, Page::plain(width));
+            let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap();
+            assert!(widest <= usize::from(width), "{width}: {text}");
+        }
     }
 }

@@ -37,6 +37,28 @@ impl Group {
             .or_else(|v1| Self::unified(&values).map_err(|v2| format!("{v1}; {v2}")))
     }
 
+    /// Creates a group of either version with a line of `io.max`. Version 1 has a file for each of its values.
+    pub fn of_io_max(line: &str) -> Result<Self, String> {
+        let v1 = || {
+            let (number, values) = line.split_once(' ').ok_or("no values")?;
+            let file = |pair: &str| {
+                let (key, value) = pair.split_once('=').ok_or("no =")?;
+                let file = match key {
+                    "riops" => "blkio.throttle.read_iops_device",
+                    "wiops" => "blkio.throttle.write_iops_device",
+                    "rbps" => "blkio.throttle.read_bps_device",
+                    "wbps" => "blkio.throttle.write_bps_device",
+                    _ => return Err(format!("no key {key}")),
+                };
+                Ok((file, format!("{number} {value}")))
+            };
+            let files = values.split(' ').map(file).collect::<Result<Vec<_>, String>>()?;
+            let files: Vec<(&str, &str)> = files.iter().map(|(f, v)| (*f, v.as_str())).collect();
+            Self::new("blkio", &files)
+        };
+        Self::unified(&[("io.max", line)]).or_else(|v2| v1().map_err(|v1| format!("{v2}; {v1}")))
+    }
+
     /// Creates a group of either version that can be frozen.
     pub fn to_freeze() -> Result<Self, String> {
         Self::new("freezer", &[])

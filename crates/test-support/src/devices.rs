@@ -12,7 +12,6 @@ static SEARCH: Mutex<()> = Mutex::new(());
 pub struct Loop {
     pub path: PathBuf,
     image: Option<tempfile::NamedTempFile>,
-    partitions: u32,
 }
 
 impl Loop {
@@ -44,7 +43,10 @@ impl Loop {
             std::thread::sleep(std::time::Duration::from_millis(50));
             result = run("losetup", &arguments);
         }
-        Ok(Self { path: PathBuf::from(result?), image: None, partitions: 0 })
+        let device = Self { path: PathBuf::from(result?), image: None };
+        // A process that was killed cannot remove its partitions, and they outlive its device.
+        device.remove_partitions();
+        Ok(device)
     }
 
     /// Creates a device on an image in a directory. In `/dev/shm`, nobody else uses the storage below it.
@@ -69,23 +71,34 @@ impl Loop {
         self.image.as_ref().unwrap().path()
     }
 
+    /// Returns the numbers of the partitions.
+    fn partitions(&self) -> Vec<u32> {
+        let prefix = format!("{}p", self.name());
+        let entries = std::fs::read_dir(Path::new("/sys/block").join(self.name()));
+        let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| name.to_str()?.strip_prefix(&prefix)?.parse().ok()).collect()
+    }
+
+    fn remove_partitions(&self) {
+        for number in self.partitions() {
+            let _ = run("delpart", &[self.as_str(), &number.to_string()]);
+        }
+    }
+
     /// Adds a partition without writing a table; sizes are in sectors of 512 bytes.
-    pub fn add_partition(&mut self, start: u64, size: u64) -> Result<PathBuf, String> {
-        let number = self.partitions + 1;
+    pub fn add_partition(&self, start: u64, size: u64) -> Result<PathBuf, String> {
+        let number = self.partitions().into_iter().max().unwrap_or(0) + 1;
         let (start, size) = (start.to_string(), size.to_string());
-        run("addpart", &[text(&self.path), &number.to_string(), &start, &size])?;
-        self.partitions = number;
-        let path = PathBuf::from(format!("{}p{number}", text(&self.path)));
+        run("addpart", &[self.as_str(), &number.to_string(), &start, &size])?;
+        let path = PathBuf::from(format!("{}p{number}", self.as_str()));
         if path.exists() { Ok(path) } else { Err(format!("{} did not appear", path.display())) }
     }
 }
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        for number in 1..=self.partitions {
-            let _ = run("delpart", &[text(&self.path), &number.to_string()]);
-        }
-        let _ = run("losetup", &["--detach", text(&self.path)]);
+        self.remove_partitions();
+        let _ = run("losetup", &["--detach", self.as_str()]);
     }
 }
 

@@ -9,7 +9,8 @@ use iogauge_model::units::{parse_duration_ns, parse_percent};
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Runs the same load on the same region of the target with iogauge and fio in turns, for several
-rounds. The ratio of each figure must lie within the tolerance. The exit code is 0 if all figures
+rounds. Each round has two turns of each program, in a random order and then in the reverse order.
+The ratio of each figure must lie within the tolerance. The exit code is 0 if all figures
 agree or the comparison is undecided, and 6 if one differs.
 
 Examples:
@@ -26,10 +27,10 @@ pub struct CrosscheckArgs {
     /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<2, 1000>)]
     pub rounds: u32,
-    /// Measured time of each program per round
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "5s")]
+    /// Measured time of each turn
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "3s")]
     pub runtime: u64,
-    /// Time to run before each measurement starts
+    /// Time to run before each turn is measured
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "1s")]
     pub ramp_time: u64,
     /// Largest difference of figures that agree

@@ -1,8 +1,8 @@
 //! Arguments of `iogauge db`.
 
-use super::guide::GuideParser;
+use super::names;
 use super::number::{number, precision};
-use super::{HostsArgs, OutputArgs, SamplingArgs};
+use super::{ComparingArgs, HostsArgs, OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use iogauge_lab::db::{DbError, DbUrl};
 use iogauge_lab::history::{HistoryPath, Runs};
@@ -66,6 +66,8 @@ pub enum DbAction {
     Run(Box<DbRunArgs>),
     /// Find the highest rate of reads or updates at which the latency limit holds
     Find(Box<DbFindArgs>),
+    /// Compare databases or settings of one: which is better, and by how much
+    Compare(Box<DbCompareArgs>),
     /// Measure the device and the database, and report the share that the database reaches
     Beside(Box<DbBesideArgs>),
     /// Check that every acknowledged transaction is present
@@ -92,6 +94,7 @@ impl DbAction {
             Self::Sizes(_) => "db sizes",
             Self::Run(_) => "db run",
             Self::Find(_) => "db find",
+            Self::Compare(_) => "db compare",
             Self::Beside(_) => "db beside",
             Self::Verify(_) => "db verify",
             Self::Stop(_) => "db stop",
@@ -245,7 +248,7 @@ pub struct DbRunArgs {
     #[arg(long = "limit", value_name = "[each:][read:|write:|commit:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Published latency limits for a use case, in addition to --limit
-    #[arg(long, value_name = "NAME", value_parser = GuideParser)]
+    #[arg(long, value_name = "NAME", value_parser = names::guide())]
     pub guide: Option<&'static Guide>,
     /// The machine beside it.
     #[command(flatten)]
@@ -277,6 +280,9 @@ pub struct DbFindArgs {
     /// The search.
     #[command(flatten)]
     pub search: DbSearchArgs,
+    /// Time to measure
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
+    pub budget: u64,
     /// Print each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
@@ -291,6 +297,52 @@ pub struct DbFindArgs {
     pub output: OutputArgs,
 }
 
+/// `iogauge db compare`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Compares databases, or one with two settings, as iogauge compare does targets: the highest rate under
+the limits or, with --processes, the figures with as many processes.
+
+Examples:
+  iogauge db compare sqlite:/mnt/a sqlite:/mnt/b --mode read --processes 8
+  iogauge db compare postgres://bench@a/bench postgres://bench@b/bench --mode write --limit 'commit:p99<=20ms'
+  iogauge db compare sqlite:/data --mode write --processes 4 --set-a synchronous=normal --set-b synchronous=full")]
+pub struct DbCompareArgs {
+    /// Databases, at least two, or one with --set-a and --set-b or --setup-a and --setup-b
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<String>,
+    /// Name of the database there
+    #[arg(long, value_name = "NAME", default_value = iogauge_lab::db::DEFAULT_NAME)]
+    pub name: String,
+    /// A setting, as after the question mark of the URL; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// A setting of the first subject; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set_a: Vec<String>,
+    /// A setting of the second subject; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set_b: Vec<String>,
+    /// The load.
+    #[command(flatten)]
+    pub load: DbLoadArgs,
+    /// Number of concurrent processes [default: searched]
+    #[arg(long, value_name = "N", value_parser = number::<1, 100_000>)]
+    pub processes: Option<u32>,
+    /// How they are compared.
+    #[command(flatten)]
+    pub comparing: ComparingArgs,
+    /// The search.
+    #[command(flatten)]
+    pub search: DbSearchArgs,
+    /// The machine beside it.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// How processes are searched.
 #[derive(Debug, Clone, Args)]
 pub struct DbSearchArgs {
@@ -300,11 +352,8 @@ pub struct DbSearchArgs {
     #[arg(long = "limit", value_name = "[each:][read:|write:|commit:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Published latency limits for a use case, in addition to --limit
-    #[arg(long, value_name = "NAME", value_parser = GuideParser)]
+    #[arg(long, value_name = "NAME", value_parser = names::guide())]
     pub guide: Option<&'static Guide>,
-    /// Time to measure
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
-    pub budget: u64,
     /// Target half-width of the confidence interval of operations per second
     #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
     pub precision: f64,
@@ -336,6 +385,9 @@ pub struct DbBesideArgs {
     /// The search.
     #[command(flatten)]
     pub search: DbSearchArgs,
+    /// Time of each search
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
+    pub budget: u64,
     /// Size of the test file [default: the database's, at least 64 MiB, at most a tenth of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: Option<u64>,

@@ -1,7 +1,7 @@
 //! Arguments of the commands that read what fio wrote.
 
 use clap::{Args, ValueEnum};
-use iogauge_lab::history::HistoryPath;
+use iogauge_lab::history::{HistoryPath, Label};
 use std::path::PathBuf;
 
 /// `iogauge import`.
@@ -25,6 +25,9 @@ pub struct ImportArgs {
     /// Name of the measured system, by which reports group runs [default: the directory of each file]
     #[arg(long, value_name = "NAME")]
     pub system: Option<String>,
+    /// Name of the runs in the history
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<Label>,
     /// Print nothing for imported files
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,9 +1,15 @@
 //! Arguments of `iogauge history`.
 
 use super::fio::{ExtraArgs, TableFormat};
+use super::names;
 use super::number::number;
+use super::trend::TrendArgs;
 use clap::{Args, Subcommand, ValueEnum};
-use iogauge_lab::history::{ExportFormat, HistoryPath, RunState, Runs};
+use iogauge_lab::history::{
+    ExportFormat, HistoryError, HistoryPath, Label, RunRef, RunState, Runs,
+};
+use iogauge_report::settings::Setting;
+use std::str::FromStr;
 
 /// `iogauge history`.
 #[derive(Debug, Clone, Args)]
@@ -16,6 +22,10 @@ Examples:
   iogauge history show last last-1 --format classic --buckets
   iogauge history show last-5..last --format csv
   iogauge history export --format csv > runs.csv
+  iogauge history label last-5..last nightly
+  iogauge history list --label nightly
+  iogauge history export --for ceph last
+  iogauge history trend label:nightly
   iogauge history rm last")]
 pub struct HistoryArgs {
     /// What to do with the history.
@@ -46,13 +56,17 @@ pub enum HistoryAction {
         /// Only runs whose target contains this text
         #[arg(long)]
         target: Option<String>,
+        /// Only runs with this label
+        #[arg(long, value_name = "NAME")]
+        label: Option<Label>,
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Show runs as they were printed
     Show {
-        /// last, last-1, an id or its beginning, a range such as last-5..last, label:TEXT or system:NAME
+        /// last, last-1, an id or its beginning, a range such as last-5..last, label:NAME, load:TEXT or
+        /// system:NAME
         #[arg(default_value = "last", allow_negative_numbers = true, value_name = "RUN")]
         runs: Vec<Runs>,
         /// Output format
@@ -62,10 +76,23 @@ pub enum HistoryAction {
         #[command(flatten)]
         extra: ExtraArgs,
     },
+    /// Give runs a label, in place of an earlier one
+    Label {
+        /// last, last-1, ids or their beginnings, a range such as last-5..last, label:NAME, load:TEXT
+        /// or system:NAME
+        #[arg(required = true, allow_negative_numbers = true, value_name = "RUN")]
+        runs: Vec<Runs>,
+        /// The label; '' removes it
+        #[arg(value_name = "NAME")]
+        label: NewLabel,
+    },
+    /// Find the runs at which a series of runs changed
+    Trend(Box<TrendArgs>),
     /// Remove runs
     #[command(visible_alias = "remove", alias = "delete")]
     Rm {
-        /// last, last-1, ids or their beginnings, a range such as last-5..last, label:TEXT or system:NAME
+        /// last, last-1, ids or their beginnings, a range such as last-5..last, label:NAME, load:TEXT
+        /// or system:NAME
         #[arg(required = true, allow_negative_numbers = true, value_name = "RUN")]
         runs: Vec<Runs>,
         /// Also remove a run in progress
@@ -81,12 +108,30 @@ pub enum HistoryAction {
         #[arg(long)]
         force: bool,
     },
-    /// Write every step of every run to stdout
+    /// Write every step of every run to stdout, or one run as a setting of other software
     Export {
         /// json (a line for each step) or csv
         #[arg(long, default_value = "json")]
         format: ExportFormat,
+        /// Print the answer of one run as this setting
+        #[arg(long = "for", value_name = "SETTING", value_parser = names::setting(), conflicts_with = "format")]
+        setting: Option<&'static Setting>,
+        /// With --for: last, last-1, an id or its beginning [default: last]
+        #[arg(requires = "setting", allow_negative_numbers = true)]
+        run: Option<RunRef>,
     },
+}
+
+/// A label, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLabel(pub Option<Label>);
+
+impl FromStr for NewLabel {
+    type Err = HistoryError;
+
+    fn from_str(text: &str) -> Result<Self, HistoryError> {
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(Some).map(Self) }
+    }
 }
 
 /// How a kept run is printed.

@@ -1,23 +1,29 @@
 //! Arguments as typed. `load.rs` turns them into what will run.
 
+mod check;
+mod compare;
 mod crosscheck;
 mod db;
 mod fio;
-mod guide;
 mod history;
 mod hosts;
 mod load;
+mod names;
 mod number;
 mod profile;
 mod report;
+mod search;
 mod suite;
 mod trace;
+mod trend;
 mod via;
 
+pub use check::CheckArgs;
+pub use compare::{CompareArgs, ComparingArgs};
 pub use crosscheck::CrosscheckArgs;
 pub use db::{
-    DbAction, DbArgs, DbBesideArgs, DbFindArgs, DbLoadArgs, DbMode, DbRunArgs, DbSearchArgs,
-    ExportArgs, GlobalsArgs, OneArgs, PurgeArgs, ResetArgs, SetupArgs, VerifyArgs,
+    DbAction, DbArgs, DbBesideArgs, DbCompareArgs, DbFindArgs, DbLoadArgs, DbMode, DbRunArgs,
+    DbSearchArgs, ExportArgs, GlobalsArgs, OneArgs, PurgeArgs, ResetArgs, SetupArgs, VerifyArgs,
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use history::{HistoryAction, HistoryArgs, ShowFormat};
@@ -25,21 +31,21 @@ pub use hosts::{HostsArgs, Share};
 pub use load::LoadArgs;
 pub use profile::{ProfileArgs, SamplingArgs};
 pub use report::{ReportArgs, ThemeArg};
-pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
+pub use search::SearchArgs;
+pub use suite::{ResumeArgs, ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
 pub use trace::{TraceArgs, TraceMode};
+pub use trend::TrendArgs;
 pub use via::ViaArg;
 
-use guide::GuideParser;
-use number::{number, precision};
-
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use iogauge_fio::json_out::Detail;
-use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_lab::history::{HistoryPath, Label, RunRef};
 use iogauge_lab::target::Intent;
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
 use iogauge_model::load::options;
-use iogauge_model::units::{parse_duration_ns, parse_percent};
+use iogauge_model::units::parse_duration_ns;
+use iogauge_report::settings::Setting;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -51,8 +57,9 @@ Exit codes:
   3    the target was refused, to protect data
   4    I/O errors, failed verification, or no I/O completed (the result is kept and counts them)
   5    a latency limit is broken: by a run, or by a search even at queue depth 1 or the lowest rate
-  6    crosscheck found that iogauge and fio differ
-  7    undecided: the search found no load that meets the limit, but cannot exclude that one exists
+  6    a check failed, compare found a subject worse, or crosscheck found that iogauge and fio differ
+  7    undecided: the search found no load that meets the limit, but cannot exclude that one exists,
+       or check or compare could not prove a verdict
   8    a host was lost (the result until then is kept and printed)
   130  interrupted (the result so far is kept and printed)";
 
@@ -61,6 +68,7 @@ Examples:
   iogauge find .                              the capacity of this disk with p99 <= 5 ms
   iogauge find /data --limit 'mean<=1ms'      with another latency limit
   iogauge find /data --guide flash            with published limits for a use case
+  iogauge compare /mnt/a /mnt/b               which of two is better, measured in turns
   iogauge doctor /data                        what would distort a measurement there
   iogauge run /data --rw=randrw --bs=8k --iodepth=32 --runtime=30
   iogauge run sim:nvme --iodepth=64           a simulated device; no disk needed
@@ -73,8 +81,11 @@ Examples:
 /// (read-only without --destroy-data), a comma-separated list of these, or a simulated device sim:….
 #[derive(Debug, Parser)]
 #[command(name = "iogauge", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
-#[command(max_term_width = 100)]
+#[command(max_term_width = 100, disable_version_flag = true)]
 pub struct Cli {
+    /// Print the version and the commit; --version also prints the features of the build
+    #[arg(short = 'V', long = "version", action = ArgAction::Version)]
+    _version: Option<bool>,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -87,10 +98,14 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Run one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
+    /// Check whether a target meets a requirement: pass, fail or undecided
+    Check(Box<CheckArgs>),
     /// Find the capacity of 1, 2, 4 and more hosts, and how many of them saturate the target
     HostsCurve(Box<HostsCurveArgs>),
     /// Run a suite of tests by name, or list the suites
     Suite(SuiteArgs),
+    /// Compare targets, settings or saved runs: which is better, and by how much
+    Compare(Box<CompareArgs>),
     /// Measure a load with iogauge and fio in turns, and report whether they agree
     Crosscheck(Box<CrosscheckArgs>),
     /// Record devices, processors and memory while another program runs
@@ -137,6 +152,14 @@ Examples:
 pub struct TargetArgs {
     /// Directory, file, block device, comma-separated list of them, or sim:KEY=VALUE,…
     pub target: String,
+    /// What may be done to it.
+    #[command(flatten)]
+    pub permit: PermitArgs,
+}
+
+/// What may be done to a target.
+#[derive(Debug, Clone, Args)]
+pub struct PermitArgs {
     /// Allow writing to a block device; destroys all data on it
     #[arg(long, help_heading = "Safety")]
     pub destroy_data: bool,
@@ -156,7 +179,7 @@ pub struct TargetArgs {
     pub shared_file: bool,
 }
 
-impl TargetArgs {
+impl PermitArgs {
     /// Returns what the user permits, without what is to be done.
     pub fn permitted(&self) -> Intent {
         Intent {
@@ -182,6 +205,9 @@ pub struct OutputArgs {
     /// History file in which runs are saved, or "none"
     #[arg(long, value_name = "FILE|none", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
+    /// Name of the run in the history; several runs may have the same
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<Label>,
     /// Run in the background; `iogauge stop` stops the run, `iogauge history show` shows it
     #[arg(long)]
     pub detach: bool,
@@ -211,6 +237,7 @@ Examples:
   iogauge find /data --guide flash --limit 'p99.9<=3ms'
   iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
   iogauge find /data --open-loop --limit 'p99<=5ms'
+  iogauge find /data --for mysql
   iogauge find /data --via fio
   iogauge find /dev/nvme0n1 --trace
   iogauge find nfs.fio --via fio --limit 'p99<=20ms'
@@ -219,32 +246,16 @@ pub struct FindArgs {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Latency limit: a bound on mean, pNN[.N] or max, of all I/Os or of reads, writes or flushes alone, as
-    /// in read:p99<=5ms; each: bounds each of several hosts by itself. If repeated, all limits must hold
-    /// [default: p99<=5ms; p99<=50ms on a rotating disk]
-    #[arg(long = "limit", value_name = "[each:][read:|write:|sync:]METRIC<=TIME")]
-    pub limits: Vec<Limit>,
-    /// Published latency limits for a use case, in addition to --limit; the tighter bound counts
-    #[arg(long, value_name = "NAME", value_parser = GuideParser)]
-    pub guide: Option<&'static Guide>,
+    /// Print the answer as this setting of other software. Sets the load that the setting means, and a limit of
+    /// mean<=10s if the setting is a maximum
+    #[arg(long = "for", value_name = "SETTING", value_parser = names::setting())]
+    pub setting: Option<&'static Setting>,
     /// Time to measure
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
     pub budget: u64,
-    /// Target half-width of the IOPS confidence interval
-    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
-    pub precision: f64,
-    /// Exclude periods in which the workers waited for a processor for more than this share of the time;
-    /// 100% excludes none
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
-    pub max_starvation: f64,
-    /// Largest queue depth to try
-    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = number::<1, 65_536>)]
-    pub max_depth: u32,
-    /// Search the arrival rate of an open loop, judged by response time. Arrivals are independent of
-    /// each other (a Poisson process); --rate_process=linear spaces them evenly. --max-depth bounds the
-    /// I/Os outstanding
-    #[arg(long)]
-    pub open_loop: bool,
+    /// The search.
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// Let fio do the I/O and measure it, in a closed loop. Use it for engines that iogauge lacks (in a
     /// job file), or to see what fio measures
     #[arg(long, value_name = "fio[=BINARY]")]
@@ -287,16 +298,9 @@ pub struct HostsCurveArgs {
     /// What is searched.
     #[command(flatten)]
     pub find: FindArgs,
-    /// Resume an incomplete run with the same options: the last one, or RUN
-    #[arg(
-        long,
-        value_name = "RUN",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "",
-        value_parser = ResumeRef::read
-    )]
-    pub resume: Option<ResumeRef>,
+    /// The run to resume.
+    #[command(flatten)]
+    pub earlier: ResumeArgs,
 }
 
 /// `iogauge run`.
@@ -345,7 +349,7 @@ pub struct RunArgs {
     )]
     pub limits: Vec<Limit>,
     /// Published latency limits for a use case, in addition to --limit
-    #[arg(long, value_name = "NAME", value_parser = GuideParser, conflicts_with = "print_fio")]
+    #[arg(long, value_name = "NAME", value_parser = names::guide(), conflicts_with = "print_fio")]
     pub guide: Option<&'static Guide>,
     /// Ignore options of a job file that iogauge does not support, with a warning for each
     #[arg(long)]

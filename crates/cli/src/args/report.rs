@@ -1,9 +1,10 @@
 //! What is typed for pictures.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use iogauge_lab::history::{HistoryPath, Runs};
 use iogauge_report::exhibit::GroupBy;
-use iogauge_report::panel::PANELS;
+use iogauge_report::panel::{OF_SERIES, PANELS};
 use std::path::PathBuf;
 
 /// Runs, and where their pictures go.
@@ -15,15 +16,17 @@ Examples:
   iogauge report last last-1 --html two.html --group-by run
                                                  the two side by side
   iogauge report last-5..last --html six.html    a range of runs
-  iogauge report 'label:randread 4 KiB' --html reads.html
+  iogauge report label:nightly --html nightly.html
+                                                 all runs with a label
+  iogauge report 'load:randread 4 KiB' --html reads.html
                                                  all runs of a workload
   iogauge report --system array1 --html array1.html
                                                  all runs of a system
   iogauge report --svg pictures --panel capacity-curve
   iogauge report --png pictures --theme dark")]
 pub struct ReportArgs {
-    /// Runs: last, last-1, ids, a range such as last-5..last, label:TEXT or system:NAME [default: the last run, or all
-    /// runs of the last import]
+    /// Runs: last, last-1, ids, a range such as last-5..last, label:NAME, load:TEXT or system:NAME [default: the last
+    /// run, or all runs of the last import]
     #[arg(value_name = "RUN")]
     pub runs: Vec<Runs>,
     /// Only runs of this system: a host, or the name of an import; without RUN, all of them
@@ -74,8 +77,10 @@ pub enum GroupByArg {
     System,
     /// The target.
     Target,
-    /// The workload.
+    /// The label that you gave them.
     Label,
+    /// The workload.
+    Load,
     /// Each run alone.
     Run,
 }
@@ -86,11 +91,14 @@ impl From<GroupByArg> for GroupBy {
             GroupByArg::System => Self::System,
             GroupByArg::Target => Self::Target,
             GroupByArg::Label => Self::Label,
+            GroupByArg::Load => Self::Load,
             GroupByArg::Run => Self::Run,
         }
     }
 }
 
-fn panel_names() -> clap::builder::PossibleValuesParser {
-    PANELS.iter().map(|panel| panel.name).collect::<Vec<_>>().into()
+/// Lists the panels without that of a series, which is understood, and answered with a hint.
+fn panel_names() -> PossibleValuesParser {
+    let value = |name| PossibleValue::new(name).hide(name == OF_SERIES);
+    PANELS.iter().map(|panel| value(panel.name)).collect::<Vec<_>>().into()
 }

@@ -24,16 +24,9 @@ pub struct SuiteCommon {
     /// Print the steps, what they write and how long they take, and do nothing
     #[arg(long, conflicts_with_all = ["detach", "resume"])]
     pub dry_run: bool,
-    /// Resume an incomplete run of this suite on this target: the last one, or RUN
-    #[arg(
-        long,
-        value_name = "RUN",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "",
-        value_parser = ResumeRef::read
-    )]
-    pub resume: Option<ResumeRef>,
+    /// The run to resume.
+    #[command(flatten)]
+    pub earlier: ResumeArgs,
     /// Remove the test files first, and create new ones
     #[arg(long, conflicts_with = "resume")]
     pub recreate: bool,
@@ -64,12 +57,27 @@ fn engine(text: &str) -> Result<EngineKind, Wrong> {
     EngineKind::parse(text, Dialect::Iogauge)
 }
 
+/// Whether a run is resumed.
+#[derive(Debug, Clone, Args)]
+pub struct ResumeArgs {
+    /// Resume an incomplete run with the same options: the last one, or RUN
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = ResumeRef::read
+    )]
+    pub resume: Option<ResumeRef>,
+}
+
 /// The run to resume; `None` for the last one.
 #[derive(Debug, Clone)]
 pub struct ResumeRef(pub Option<RunRef>);
 
 impl ResumeRef {
-    pub(super) fn read(text: &str) -> Result<Self, HistoryError> {
+    fn read(text: &str) -> Result<Self, HistoryError> {
         if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|run| Self(Some(run))) }
     }
 }

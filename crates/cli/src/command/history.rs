@@ -1,23 +1,24 @@
-//! `iogauge history`: lists, shows, exports and removes kept runs.
+//! `iogauge history`: lists, shows, labels, exports and removes kept runs, and analyses series of them.
 
-use super::table;
+use super::{table, trend};
 use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
 use iogauge_fio::json_out::{self, Detail};
 use iogauge_lab::history::{
-    ExportFormat, Filter, History, HistoryError, HistoryPath, RunRef, RunRow, Running, StoredRun,
-    StoredStep,
+    ExportFormat, Filter, History, HistoryError, HistoryPath, Label, RunRef, RunRow, Running,
+    StoredRun, StoredStep,
 };
 use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, FindDocument, HISTORY_FORMAT, HistoryDocument, HistoryRun,
-    ProfileDocument, RunDocument, SuiteAsked, SuiteDocument, UNFINISHED_FORMAT, UnfinishedDocument,
-    UnfinishedStep,
+    ProfileDocument, RunDocument, SuiteAsked, SuiteDocument, TargetFacts, UNFINISHED_FORMAT,
+    UnfinishedDocument, UnfinishedStep,
 };
 use iogauge_report::csv;
 use iogauge_report::exhibit::{Exhibit, ExhibitError};
 use iogauge_report::rows::{self, Row};
+use iogauge_report::settings::Setting;
 use iogauge_report::terminal::{self, Page};
 use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -25,21 +26,27 @@ use std::path::Path;
 
 /// Kind of the runs that only recorded the system.
 const PROFILE: &str = "profile";
+/// Kind of the runs of suites.
+const SUITE: &str = "suite";
 
 /// Runs the command.
 ///
 /// # Errors
 /// The history cannot be read or written, or has no such run.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
-    let mut history = open(&args.history)?;
+    let mut history = match args.action {
+        HistoryAction::Trend(_) => open_existing(&args.history)?,
+        _ => open(&args.history)?,
+    };
     match &args.action {
-        HistoryAction::List { limit, state, target, json } => {
+        HistoryAction::List { limit, state, target, label, json } => {
             let limit = *limit as usize;
             let filter = Filter {
                 // One more shows whether there are others.
                 limit: Some(limit + 1),
                 state: *state,
                 target_contains: target.clone(),
+                label: label.clone(),
                 ..Filter::default()
             };
             let (mut rows, left_out) = history.list_undamaged(&filter)?;
@@ -68,6 +75,21 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 None => runs.iter().try_for_each(|run| show(&history, run, *format))?,
             }
         }
+        HistoryAction::Label { runs, label } => {
+            let runs = history.select_all(runs)?;
+            let done = match &label.0 {
+                Some(label) => format!("has the label {label}"),
+                None => "has no label".to_owned(),
+            };
+            for id in history.set_label(&runs, label.0.as_ref())? {
+                screen::say(&format!("{id} {done}"))?;
+            }
+        }
+        HistoryAction::Trend(args) => {
+            let (exit, damaged) = trend::run(args, &history)?;
+            let told = tell_left_out(&history, "trend", &damaged);
+            return Ok(if exit == Exit::Done { told } else { exit });
+        }
         HistoryAction::Rm { runs, force } => {
             let runs = history.select_all(runs)?;
             for id in history.rm(&runs, running(*force))? {
@@ -82,7 +104,11 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
             let count = history.reset(running(*force))?;
             screen::say(&format!("removed {count} runs"))?;
         }
-        HistoryAction::Export { format } => return export(&history, *format),
+        HistoryAction::Export { setting: Some(setting), run, .. } => {
+            let run = run.clone().unwrap_or(RunRef::Back(0));
+            export_setting(&history, setting, &run)?;
+        }
+        HistoryAction::Export { format, .. } => return export(&history, *format),
     }
     Ok(Exit::Done)
 }
@@ -139,6 +165,7 @@ fn listed(row: &RunRow) -> HistoryRun {
         load: row.load.clone(),
         verdict: row.verdict.clone(),
         steps: row.steps,
+        label: row.label.as_ref().map(Label::to_string),
     }
 }
 
@@ -146,6 +173,19 @@ fn confirmed(history: &History) -> anyhow::Result<bool> {
     let count = history.list(&Filter::default())?.len();
     let question = format!("remove all {count} runs from {}?", history.path().display());
     screen::confirmed(&question, "--yes")
+}
+
+/// Prints the result of a run as a setting of other software.
+fn export_setting(
+    history: &History,
+    setting: &'static Setting,
+    run: &RunRef,
+) -> anyhow::Result<()> {
+    let stored = history.show(run)?;
+    let hint = format!("for a setting; hint: use {}", setting.command(&stored.row.target));
+    let document = result(&stored, &hint)?;
+    let text = setting.of_document(&document).map_err(|refusal| Usage(refusal.to_string()))?;
+    screen::data(&text)
 }
 
 fn export(history: &History, format: ExportFormat) -> anyhow::Result<Exit> {
@@ -200,10 +240,14 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
         // Classic tables cover all runs at once and were printed earlier.
         ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
-            if is_search(&stored.row) {
-                csv::find(&read(&stored.row, document)?, &mut table)?;
-            } else {
-                csv::run(&steps_of(&stored, document)?, &mut table)?;
+            match () {
+                () if is_search(&stored.row) => {
+                    csv::find(&read(&stored.row, document)?, &mut table)?;
+                }
+                () if stored.row.kind == SUITE => {
+                    csv::suite(&read(&stored.row, document)?, &mut table)?;
+                }
+                () => csv::run(&steps_of(&stored, document)?.0, &mut table)?,
             }
             screen::data(&String::from_utf8_lossy(&table))
         }
@@ -239,16 +283,21 @@ fn fio_json(
     detail: Detail,
 ) -> anyhow::Result<String> {
     let row = &stored.row;
-    if is_search(row) {
-        return Err(Usage(format!(
+    let searched = || {
+        Usage(format!(
             "{} is a search, for which fio's JSON has no place; hint: use --format json or \
              csv, or a run",
             row.id
         ))
-        .into());
+    };
+    if is_search(row) {
+        return Err(searched().into());
     }
-    let document = steps_of(stored, document)?;
-    let fio = json_out::fio_document(&document, detail)
+    let (document, targets) = steps_of(stored, document)?;
+    if document.steps.is_empty() && row.steps > 0 {
+        return Err(searched().into());
+    }
+    let fio = json_out::fio_document_on(&document, &targets, detail)
         .map_err(|error| Usage(format!("{}: {error}; --format json shows it", row.id)))?;
     Ok(screen::json(&fio)?)
 }
@@ -260,14 +309,18 @@ fn is_search(row: &RunRow) -> bool {
 
 /// True if a run has the capacities of several numbers of hosts.
 fn is_hosts_curve(row: &RunRow) -> bool {
-    row.kind == "suite" && row.load == SuiteAsked::HOSTS_CURVE
+    row.kind == SUITE && row.load == SuiteAsked::HOSTS_CURVE
 }
 
-/// Returns the steps of a run that is not a search; those of a suite in the same form.
-fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<RunDocument> {
-    if stored.row.kind == "suite" {
+/// Returns the steps of a run that is not a search; those of a suite in the same form, with the target of each.
+fn steps_of(
+    stored: &StoredRun,
+    document: &serde_json::Value,
+) -> anyhow::Result<(RunDocument, Vec<TargetFacts>)> {
+    if stored.row.kind == SUITE {
         let document: SuiteDocument = read(&stored.row, document)?;
-        return Ok(document.as_run());
+        let targets = document.measured().map(|(step, _)| document.target_of(step).clone());
+        return Ok((document.as_run(), targets.collect()));
     }
     if stored.row.kind == "db-beside" {
         return Err(Usage(format!(
@@ -285,7 +338,7 @@ fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<
         ))
         .into());
     }
-    read(&stored.row, document)
+    Ok((read(&stored.row, document)?, Vec::new()))
 }
 
 /// Returns the rows of the classic table for all runs.
@@ -300,10 +353,14 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
             .filter_map(|place| document.pointer(place)?.as_str().filter(|name| !name.is_empty()));
         let system = named.map(str::to_owned).next();
         let system = system.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
-        rows.extend(if is_search(&stored.row) {
-            rows::rows_of_find(&read(&stored.row, &document)?, &system)
-        } else {
-            rows::rows_of_run(&steps_of(&stored, &document)?, &system)
+        rows.extend(match () {
+            () if is_search(&stored.row) => {
+                rows::rows_of_find(&read(&stored.row, &document)?, &system)
+            }
+            () if stored.row.kind == SUITE => {
+                rows::rows_of_suite(&read(&stored.row, &document)?, &system)
+            }
+            () => rows::rows_of_run(&steps_of(&stored, &document)?.0, &system),
         });
     }
     Ok(rows)
@@ -318,7 +375,7 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
         let document: CrosscheckDocument = read(&stored.row, document)?;
         return Ok(terminal::crosscheck(&document, page));
     }
-    if stored.row.kind == "suite" {
+    if stored.row.kind == SUITE {
         let document: SuiteDocument = read(&stored.row, document)?;
         return Ok(terminal::suite(&document, page));
     }

@@ -4,7 +4,7 @@ use super::find;
 use super::invocation::{self, Invocation, Opened};
 use super::suite::ActiveSuite;
 use super::suite_resume::{self, Earlier};
-use crate::args::{FindArgs, HostsCurveArgs, ResumeRef, Share};
+use crate::args::{FindArgs, HostsCurveArgs, OutputArgs, ResumeArgs, ResumeRef, Share, TargetArgs};
 use crate::exit::{Exit, Usage};
 use crate::job_source;
 use iogauge_lab::Interrupt;
@@ -13,6 +13,7 @@ use iogauge_lab::suite::{HostsCurve, Site, Suite, content_word};
 use iogauge_model::Load;
 use iogauge_model::caveat::Command;
 use iogauge_model::result::SuiteAsked;
+use iogauge_report::settings::Reason;
 use std::collections::BTreeMap;
 
 /// Runs the command.
@@ -20,7 +21,10 @@ use std::collections::BTreeMap;
 /// # Errors
 /// Wrong usage, one host, a refused target, or a fault while measuring.
 pub fn run(args: &HostsCurveArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
-    let HostsCurveArgs { find, resume } = args;
+    let HostsCurveArgs { find, earlier: ResumeArgs { resume } } = args;
+    if let Some(setting) = find.setting {
+        return Err(Usage(setting.refusal(Reason::Hosts, &find.target.target).to_string()).into());
+    }
     let mut plan = find::plan(find)?;
     job_source::refuse(&find.target.target)?;
     let typed = std::slice::from_ref(&find.load);
@@ -36,7 +40,8 @@ pub fn run(args: &HostsCurveArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
     rig.set_command(Command::Find);
     let load = Load { iodepth: 1, ..loads[0].clone() };
     let asked = asked(find, &load, &plan, rig.hosts())?;
-    let earlier = resume.as_ref().map(|run| earlier(find, &asked, run)).transpose()?;
+    let earlier =
+        resume.as_ref().map(|run| earlier(&find.output, &find.target, &asked, run)).transpose()?;
     let suite = HostsCurve::new(load.clone(), plan, rig.hosts());
     let site = Site::of(&rig, load.engine);
     let plan = suite.plan(&site)?;
@@ -79,14 +84,25 @@ fn asked(
     Ok(SuiteAsked { name: SuiteAsked::HOSTS_CURVE.to_owned(), options })
 }
 
-fn earlier(args: &FindArgs, asked: &SuiteAsked, run: &ResumeRef) -> anyhow::Result<Earlier> {
+/// Finds the run to resume, which must have the same options.
+///
+/// # Errors
+/// There is none, or it has other options.
+pub(super) fn earlier(
+    output: &OutputArgs,
+    target: &TargetArgs,
+    asked: &SuiteAsked,
+    run: &ResumeRef,
+) -> anyhow::Result<Earlier> {
     let mut shown = asked.clone();
     shown.options.remove(SuiteAsked::CONTENT);
-    let earlier = suite_resume::find(&args.output, &args.target, &shown, run)?;
+    let earlier = suite_resume::find(output, target, &shown, run)?;
     if earlier.asked != *asked {
         let run = &earlier.run.run;
+        let file = asked.options.get("file");
+        let file = file.map_or_else(String::new, |file| format!(" or another content of {file}"));
         let text = format!(
-            "--resume: run {run} was begun with other options; hint: use the options of that run"
+            "--resume: run {run} was begun with other options{file}; hint: use those of that run"
         );
         return Err(Usage(text).into());
     }

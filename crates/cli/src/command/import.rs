@@ -24,6 +24,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
             system: screen::without_secrets(
                 &args.system.clone().unwrap_or_else(|| table::system(path)),
             ),
+            label: args.label.clone(),
             command_line: screen::without_secrets(&format!("iogauge import {shown}")),
             verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
         };

@@ -16,6 +16,7 @@ use iogauge_model::caveat::Fact;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::result::{Head, Workload};
 use iogauge_model::units::{Bandwidth, Bytes, size_word};
+use iogauge_report::settings::Setting;
 use iogauge_report::terminal::Page;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -42,6 +43,8 @@ pub struct Invocation {
     pub tracing: Option<Tracing>,
     /// How several hosts share the load.
     pub share: Share,
+    /// The setting of other software that the answer is for.
+    pub setting: Option<&'static Setting>,
     /// The run to resume.
     pub resumed: Option<Resumed>,
     /// Caveats found so far.
@@ -126,7 +129,9 @@ pub fn part_sizes(rig: &Rig) -> Vec<u64> {
 
 /// Returns the target arguments, with `rm` set if a job asks to unlink its files.
 pub fn removing(target: &TargetArgs, typed: &[LoadArgs]) -> TargetArgs {
-    TargetArgs { rm: target.rm || typed.iter().any(|load| load.unlink), ..target.clone() }
+    let mut target = target.clone();
+    target.permit.rm |= typed.iter().any(|load| load.unlink);
+    target
 }
 
 /// Refuses an option that implies a search, for commands that run the workload as given.
@@ -179,6 +184,7 @@ impl Invocation {
             trace: None,
             tracing: None,
             share: Share::Equal,
+            setting: None,
             resumed: None,
             caveats,
             record,
@@ -218,6 +224,11 @@ impl Invocation {
         }
         let head = self.head("", self.asked.clone());
         self.record.begin(self.rig.text(), summary, &head)
+    }
+
+    /// Says whether the run goes on later; its entry in the history then stays open for that.
+    pub fn keep_going(&mut self, goes_on: bool) {
+        self.record.goes_on = goes_on;
     }
 
     /// Checks that there are several hosts if they are to share the load in a way of their own.
@@ -263,14 +274,16 @@ impl Invocation {
     ) -> anyhow::Result<Exit> {
         self.tracing = None;
         let ended = self.record.end(measured, brief, text);
+        // A run that goes on later needs them.
+        let removes = self.target.permit.rm && !self.record.goes_on;
         if ended.is_err() {
-            if self.target.rm && !self.rig.is_simulated() {
+            if removes && !self.rig.is_simulated() {
                 // `iogauge clean` reports files that cannot be removed.
                 let _ = super::clean::remove(&self.rig);
             }
             return ended;
         }
-        if self.target.rm {
+        if removes {
             super::clean::remove(&self.rig)?;
         } else if !self.unlink.is_empty() {
             super::clean::remove_some(&self.rig, &self.unlink)?;
@@ -302,7 +315,7 @@ fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Inten
         offset_bytes: typed.iter().map(|load| load.offset_bytes(0, 0)).min().unwrap_or(0),
         direct: typed.iter().all(|load| load.plain.direct),
         issues_io: typed.iter().any(|load| load.plain.engine != EngineKind::Null),
-        ..target.permitted()
+        ..target.permit.permitted()
     }
 }
 

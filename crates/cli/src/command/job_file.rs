@@ -190,7 +190,7 @@ pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
 /// Returns each file of the jobs with its intended use.
 pub(super) fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
     let jobs = groups.iter().flat_map(|group| &group.jobs);
-    iogauge_lab::session::job_files::wanted(jobs, &target.permitted())
+    iogauge_lab::session::job_files::wanted(jobs, &target.permit.permitted())
 }
 
 /// Lists the files for messages; more than [`MOST_NAMED`] are counted.

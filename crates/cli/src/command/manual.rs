@@ -15,7 +15,7 @@ pub fn commands() -> String {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         text.push_str(&format!("  {:<12} {about}\n", command.get_name()));
     }
-    text.push_str("\nTry iogauge find . or iogauge COMMAND --help.");
+    text.push_str("Try iogauge find . or iogauge COMMAND --help.");
     text
 }
 
@@ -73,7 +73,8 @@ pub fn completions(shell: Shell) -> anyhow::Result<Exit> {
 fn with_runs_for_zsh(text: &str) -> String {
     // The last statement starts the completion, and needs all functions.
     let (functions, start) = text.split_at(text.rfind("if [ ").unwrap_or(text.len()));
-    let line = |line: &str| match line.starts_with("'*::runs -- ") {
+    let with_runs = ["'*::runs -- ", "'::run -- With --for"];
+    let line = |line: &str| match with_runs.iter().any(|begin| line.starts_with(begin)) {
         true => line.replace(":_default'", ":_iogauge_runs'"),
         false => line.to_owned(),
     };

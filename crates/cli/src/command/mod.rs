@@ -1,6 +1,8 @@
 //! One file for each subcommand.
 
+pub mod check;
 pub mod clean;
+pub mod compare;
 pub mod crosscheck;
 pub mod db;
 pub mod doctor;
@@ -12,15 +14,18 @@ mod invocation;
 mod job_file;
 mod kept_limits;
 pub mod manual;
+mod pictures;
 pub mod prepare;
 pub mod profile;
 mod record;
 pub mod report;
 pub mod run;
 mod search;
+mod setting;
 mod steps;
 pub mod stop;
 pub mod suite;
 mod suite_resume;
 pub mod table;
+mod trend;
 mod via_file;

@@ -21,12 +21,12 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     if args.size == Some(0) {
         return Err(Usage("--size must be above 0; hint: use --size=1g".to_owned()).into());
     }
-    if args.target.rm {
+    if args.target.permit.rm {
         let text = "--rm: prepare makes the file for later runs; hint: use --rm with the last of them, or iogauge \
                     clean";
         return Err(Usage(text.to_owned()).into());
     }
-    let intent = Intent { writes: true, size_bytes: args.size, ..args.target.permitted() };
+    let intent = Intent { writes: true, size_bytes: args.size, ..args.target.permit.permitted() };
     job_source::refuse(&args.target.target)?;
     let mut rig = Rig::open(&args.target.target, intent)?;
     refuse_history(&rig, &HistoryPath::None)?;

@@ -4,7 +4,7 @@ use crate::args::OutputArgs;
 use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
-use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
+use iogauge_lab::history::{Ending, History, Label, NewRun, RunId, RunRef, UtcTime};
 use iogauge_lab::session::hosts;
 use iogauge_model::result::{Head, TargetFacts, Workload};
 use iogauge_model::{Caveat, CaveatCode};
@@ -21,8 +21,14 @@ pub struct Record {
     history: Option<History>,
     started: UtcTime,
     id: RunId,
+    /// The user's name for it.
+    label: Option<Label>,
     /// Shows progress and keeps steps.
     pub screen: Screen,
+    /// True if a later command goes on with the run.
+    pub goes_on: bool,
+    /// Text to print after the result.
+    pub after: Option<String>,
 }
 
 /// A run to resume.
@@ -62,7 +68,10 @@ impl Record {
             history,
             started,
             id: RunId::generate(started),
+            label: output.label.clone(),
             screen: Screen::new(output.quiet, explain),
+            goes_on: false,
+            after: None,
         })
     }
 
@@ -79,6 +88,7 @@ impl Record {
                 command_line: command_line(),
                 target: target.to_owned(),
                 load: load.to_owned(),
+                label: self.label.clone(),
                 head: serde_json::to_value(head)?,
             };
             let writer = history.begin(&run)?;
@@ -89,14 +99,24 @@ impl Record {
         Ok(())
     }
 
-    /// Resumes a run. Does nothing to a history if there is none.
+    /// Returns the ID of the run.
+    pub fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    /// Resumes a run, which keeps its label if no other one is given. Does nothing to a history if there is none.
     ///
     /// # Errors
     /// The run cannot be resumed.
     pub fn resume(&mut self, resumed: &Resumed) -> anyhow::Result<()> {
         let Resumed { run, started, steps } = resumed;
-        if let Some(history) = &self.history {
-            let writer = history.resume(&RunRef::Name(run.to_string()))?;
+        if let Some(history) = &mut self.history {
+            let reference = RunRef::Name(run.to_string());
+            let writer = history.resume(&reference)?;
+            match &self.label {
+                Some(label) => drop(history.set_label(&[reference], Some(label))?),
+                None => self.label = history.resolve(&reference)?.label,
+            }
             (self.id, self.started) = (run.clone(), *started);
             self.screen.keep_in(writer, *steps);
         }
@@ -111,6 +131,7 @@ impl Record {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: self.id.to_string(),
             started: self.started.to_string(),
+            label: self.label.as_ref().map(Label::to_string),
             target,
             load,
             via: None,
@@ -169,6 +190,7 @@ impl Record {
             let exit = if has_lost { Exit::HostLost } else { self.exit(exit) };
             let ending = match exit {
                 Exit::Interrupted => Ending::Interrupted,
+                _ if self.goes_on => Ending::Interrupted,
                 Exit::HostLost => Ending::Failed,
                 _ => Ending::Done,
             };
@@ -185,9 +207,11 @@ impl Record {
             screen::data(&instead)?;
             if !self.output.quiet {
                 screen::tell(&text(screen::page(true)));
+                self.after.iter().for_each(|after| screen::tell(&format!("\n{after}")));
             }
         } else {
             screen::print(&text(screen::page(false)))?;
+            self.after.iter().try_for_each(|after| screen::print(&format!("\n{after}")))?;
         }
         if let Some(lost) = &self.screen.lost {
             screen::error(&format!("{what} is not in the history: {lost}"));

@@ -1,20 +1,15 @@
 //! `iogauge report`: draws pictures of kept runs.
 
 use super::history;
-use crate::args::{ReportArgs, ThemeArg};
+use super::pictures::{self, Outputs};
+use crate::args::ReportArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::history::{History, HistoryError, RunRef, Runs, UtcTime};
-use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
-use iogauge_report::chart::{DARK, LIGHT, png, svg};
-use iogauge_report::exhibit::{Exhibit, ExhibitError, Group, grouped};
-use iogauge_report::html;
-use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
+use iogauge_report::exhibit::{Exhibit, ExhibitError, grouped};
+use iogauge_report::panel::{OF_SERIES, PANELS, Panel};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Pixels of a PNG for each unit of its drawing; 2 suits screens of twice the usual density.
-const PNG_SCALE: f64 = 2.0;
 
 /// Runs the command.
 ///
@@ -28,6 +23,13 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.html.as_deref() == Some(Path::new("-")) {
         let text = "--html -: a report is written to a file; hint: use --html report.html";
         return Err(Usage(text.to_owned()).into());
+    }
+    if args.panel.iter().any(|name| name == OF_SERIES) {
+        let text = format!(
+            "--panel {OF_SERIES}: it shows a series of runs, and a report each run; hint: use iogauge history trend \
+             RUN --svg DIR"
+        );
+        return Err(Usage(text).into());
     }
     let history = history::open_existing(&args.history)?;
     let Drawn { exhibits, started, left_out } = drawn(&history, &chosen(&history, args)?)?;
@@ -43,26 +45,15 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let panels: Vec<&'static Panel> = PANELS.iter().filter(wanted).collect();
     // An HTML page also shows runs without a picture. Options that name pictures need at least one.
     let needs_figures = args.svg.is_some() || args.png.is_some() || !args.panel.is_empty();
-    let figures = if needs_figures { figures(&groups, &panels)? } else { Vec::new() };
-    let replace = Replace::from(args.force);
-    let html = args.html.as_ref().map(|path| OutputFile::check(path, replace)).transpose()?;
-    let svg = pictures(args.svg.as_deref(), "svg", &figures, replace)?;
-    let png = pictures(args.png.as_deref(), "png", &figures, replace)?;
-    // Every path has been checked before the first file is written.
-    if let Some(file) = html {
-        let page = html::page(&groups, &panels, &title, env!("CARGO_PKG_VERSION"))?;
-        write(file, page.as_bytes())?;
-    }
-    let theme = match args.theme {
-        ThemeArg::Light => LIGHT,
-        ThemeArg::Dark => DARK,
+    let outputs = Outputs {
+        html: args.html.as_deref(),
+        svg: args.svg.as_deref(),
+        png: args.png.as_deref(),
+        theme: args.theme,
+        force: args.force,
+        say: screen::say,
     };
-    for (file, Named { title, figure, .. }) in svg.into_iter().zip(&figures) {
-        write(file, svg::file(&figure.scene, theme, title, &figure.description).as_bytes())?;
-    }
-    for (file, Named { title, figure, .. }) in png.into_iter().zip(&figures) {
-        write(file, &png::render(&figure.scene, theme, title, PNG_SCALE)?)?;
-    }
+    pictures::put(&groups, &panels, &title, needs_figures, &outputs)?;
     Ok(history::tell_left_out(&history, "report", &left_out))
 }
 
@@ -180,67 +171,4 @@ fn heading(exhibits: &[Exhibit]) -> String {
         [one] => one.place(),
         several => format!("iogauge: {} runs", several.len()),
     }
-}
-
-/// A figure with its file name stem and its title.
-struct Named {
-    name: String,
-    title: String,
-    figure: Figure,
-}
-
-/// Draws the figures of panels and numbers those of each panel from 1. If there are several groups,
-/// the file name includes the group's name.
-fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Named>> {
-    let mut named = Vec::new();
-    let all: Vec<&[Exhibit]> = groups.iter().map(|group| &*group.exhibits).collect();
-    for panel in panels {
-        let mut drawn: Vec<(&str, Figure)> = Vec::new();
-        for Group { name, exhibits } in groups {
-            let figures = panel.draw_beside(exhibits, &all, WIDE).into_iter();
-            drawn.extend(figures.map(|figure| (&**name, figure)));
-        }
-        for (number, (group, figure)) in (1..).zip(drawn) {
-            let group = match groups.len() {
-                1 => String::new(),
-                _ => format!("{}-", in_file_name(group)),
-            };
-            let title = format!("{}: {}", panel.title, figure.title);
-            let name = format!("{}-{group}{number}", panel.name);
-            named.push(Named { name, title, figure });
-        }
-    }
-    if named.is_empty() {
-        let text = "these runs have no data for this chart; hint: use another --panel";
-        return Err(Usage(text.to_owned()).into());
-    }
-    Ok(named)
-}
-
-/// Replaces characters that do not belong in a file name.
-fn in_file_name(name: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
-    let safe = name.chars().map(|letter| if plain(letter) { letter } else { '-' });
-    safe.take(60).collect::<String>().trim_matches(['-', '.']).to_owned()
-}
-
-/// Checks one file for each figure in a directory; returns none without a directory.
-fn pictures(
-    directory: Option<&Path>,
-    extension: &str,
-    figures: &[Named],
-    replace: Replace,
-) -> anyhow::Result<Vec<OutputFile>> {
-    let Some(directory) = directory else { return Ok(Vec::new()) };
-    let directory = OutputDirectory::make(directory)?;
-    let file =
-        |Named { name, .. }: &Named| directory.check(&format!("{name}.{extension}"), replace);
-    Ok(figures.iter().map(file).collect::<Result<_, _>>()?)
-}
-
-/// Writes a file and prints its path.
-fn write(file: OutputFile, bytes: &[u8]) -> anyhow::Result<()> {
-    let path = file.path().display().to_string();
-    file.put(bytes)?;
-    screen::say(&path)
 }

@@ -2,7 +2,9 @@
 
 use super::invocation::Invocation;
 use super::record::Outcome;
+use super::setting;
 use crate::exit::Exit;
+use crate::screen;
 use iogauge_lab::Region;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
@@ -24,11 +26,27 @@ pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::R
     }
     invocation.rig.check_limits(&plan.limits)?;
     invocation.check_share()?;
+    let mut refused = None;
     let measured = search(&mut invocation, &plan).map(|document| {
-        let exit = exit(&document);
+        let mut exit = exit(&document);
+        match invocation.setting.map(|setting| setting.of_find(&document)) {
+            Some(Ok(text)) => invocation.record.after = Some(text),
+            Some(Err(refusal)) => {
+                if exit == Exit::Done {
+                    exit = Exit::Undecided;
+                }
+                refused =
+                    Some(refusal.with_options(setting::typed_options(document.head.target.name())));
+            }
+            None => {}
+        }
         Outcome { document, instead: None, exit }
     });
-    invocation.end(measured, terminal::find_brief, terminal::find)
+    let exit = invocation.end(measured, terminal::find_brief, terminal::find)?;
+    if let Some(refusal) = refused {
+        screen::error(&refusal.to_string());
+    }
+    Ok(exit)
 }
 
 fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<FindDocument> {

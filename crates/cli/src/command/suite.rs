@@ -24,8 +24,8 @@ use iogauge_lab::{Interrupt, LabError, Rig, caveats};
 use iogauge_model::Load;
 use iogauge_model::caveat::{Command, FigureFact, StepTime};
 use iogauge_model::result::{
-    HostsCurveFindings, HostsOutcome, SUITE_FORMAT, StepPlace, StoppedBy, SuiteAsked,
-    SuiteDocument, SuitePlanDocument, SuiteStepResult, Workload,
+    CheckEnd, CheckFindings, CheckVerdict, HostsCurveFindings, HostsOutcome, SUITE_FORMAT,
+    StepPlace, StoppedBy, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, Workload,
 };
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_report::terminal;
@@ -54,7 +54,7 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
     let mut asked = source.asked(options);
     let target = source.target(common)?;
     let common = &SuiteCommon { target, ..common.clone() };
-    let earlier = match &common.resume {
+    let earlier = match &common.earlier.resume {
         None => None,
         Some(run) => Some(suite_resume::find(&common.output, &common.target, &asked, run)?),
     };
@@ -188,7 +188,7 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
         writes: needs.writes,
         size_bytes,
         direct: needs.direct,
-        ..target.permitted()
+        ..target.permit.permitted()
     };
     let fio = common.via.as_ref().map(ViaArg::find).transpose()?;
     job_source::refuse(&target.target)?;
@@ -304,7 +304,21 @@ impl ActiveSuite<'_> {
     ///
     /// # Errors
     /// A fault while measuring or printing; the run is then in the history as failed.
-    pub fn run(self, mut invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
+    pub fn run(self, invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
+        self.run_with(invocation, earlier, |_| Ok(()))
+    }
+
+    /// As [`Self::run`]. `put` writes the result elsewhere as well. If it fails, the result is kept and printed all the
+    /// same.
+    ///
+    /// # Errors
+    /// As [`Self::run`], or the error of `put`.
+    pub fn run_with(
+        self,
+        mut invocation: Invocation,
+        earlier: Option<Earlier>,
+        put: impl FnOnce(&SuiteDocument) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Exit> {
         invocation.check_share()?;
         let mut done = Vec::new();
         if let Some(earlier) = earlier {
@@ -314,11 +328,14 @@ impl ActiveSuite<'_> {
         }
         invocation.asked =
             Workload::Suite { label: self.asked.name.clone(), suite: self.asked.clone() };
+        let mut written = Ok(());
         let measured = self.measure(&mut invocation, done).map(|document| {
+            written = put(&document);
             let exit = exit(&document);
             Outcome { document, instead: None, exit }
         });
-        invocation.end(measured, terminal::suite_brief, terminal::suite)
+        let exit = invocation.end(measured, terminal::suite_brief, terminal::suite)?;
+        written.map(|()| exit)
     }
 
     fn measure(
@@ -358,6 +375,8 @@ impl ActiveSuite<'_> {
         Ok(SuiteDocument {
             head: invocation.head(SUITE_FORMAT, invocation.asked.clone()),
             suite: self.asked.clone(),
+            subjects: Vec::new(),
+            setups: Vec::new(),
             steps,
             conclusion,
             steps_left,
@@ -381,6 +400,20 @@ fn is_undecided(document: &SuiteDocument) -> bool {
     findings.is_ok_and(|found| matches!(found.outcome, Some(HostsOutcome::UndecidedAt(_))))
 }
 
+/// Returns the exit code of a verdict about requirements; `None` for other suites.
+fn of_check(document: &SuiteDocument) -> Option<Exit> {
+    let findings = CheckFindings::deserialize(&document.conclusion.findings).ok()?;
+    let mut checks = findings.requirements.iter().filter_map(|of| of.check.as_ref());
+    if checks.any(|check| check.ended_by == CheckEnd::Errors) {
+        return Some(Exit::IoErrors);
+    }
+    Some(match findings.check {
+        CheckVerdict::Pass => Exit::Done,
+        CheckVerdict::Fail => Exit::Differs,
+        CheckVerdict::Undecided => Exit::Undecided,
+    })
+}
+
 fn exit(document: &SuiteDocument) -> Exit {
     let steps = || document.steps.iter().filter_map(|step| step.step());
     let searches = || document.steps.iter().filter_map(|step| step.search());
@@ -392,6 +425,8 @@ fn exit(document: &SuiteDocument) -> Exit {
         || searches().any(|search| search.answer.is_empty())
     {
         Exit::IoErrors
+    } else if let Some(exit) = of_check(document) {
+        exit
     } else if breaks_at_once(document) {
         Exit::Unattainable
     } else if is_undecided(document) {

@@ -5,7 +5,8 @@ use crate::args::{OutputArgs, ResumeRef, TargetArgs};
 use crate::exit::Usage;
 use iogauge_lab::Rig;
 use iogauge_lab::history::{Filter, History, RunRow, RunState, StoredRun};
-use iogauge_model::result::{Head, SuiteAsked, SuiteStepResult, Workload};
+use iogauge_model::result::{CompareSetup, Head, SuiteAsked, SuiteStepResult, Workload};
+use serde::Deserialize;
 use std::path::PathBuf;
 
 /// A run that ended early.
@@ -15,6 +16,8 @@ pub struct Earlier {
     pub asked: SuiteAsked,
     /// Its complete steps.
     pub steps: Vec<SuiteStepResult>,
+    /// The commands that ran before these steps, unless the run was killed.
+    pub setups: Vec<CompareSetup>,
     /// Its ID, and how many steps are kept.
     pub run: Resumed,
     /// Files and devices of its target; empty for a simulated one.
@@ -48,12 +51,15 @@ pub fn find(
         return Err(Usage(format!("--resume: run {id} is one of suite {name}")).into());
     }
     let differs = |(name, text): &(&String, &String)| earlier.options.get(*name) != Some(*text);
-    if let Some((name, text)) = asked.options.iter().find(differs) {
+    let content = asked.options.get_key_value(SuiteAsked::CONTENT).filter(differs);
+    if let Some((name, text)) = content.or_else(|| asked.options.iter().find(differs)) {
         if name == SuiteAsked::CONTENT {
+            let (what, instead) = match asked.name.as_str() {
+                SuiteAsked::COMPARE => ("the plan", "write a new one with --plan"),
+                file => (file, "a run without --resume"),
+            };
             return Err(Usage(format!(
-                "--resume: {} has changed since run {id} began; hint: restore the file as it was, \
-                 or a run without --resume",
-                asked.name
+                "--resume: {what} has changed since run {id} began; hint: restore the file as it was, or {instead}"
             ))
             .into());
         }
@@ -76,15 +82,16 @@ pub fn find(
     let whole = |step: &SuiteStepResult| !step.interrupted;
     let mut steps = Vec::new();
     for step in &stored.steps {
-        let step: SuiteStepResult = serde_json::from_value(step.result.clone())?;
+        let step: SuiteStepResult = Deserialize::deserialize(&step.result)?;
         steps.push(step);
     }
     steps.retain(whole);
-    let head: Head = serde_json::from_value(stored.head.clone())?;
+    let setups = setups_of(&stored, &steps);
+    let head: Head = Deserialize::deserialize(&stored.head)?;
     let paths = head.target.parts().iter().map(|part| PathBuf::from(&part.path)).collect();
     let kept = steps.len() as u32;
     let run = Resumed { run: id.clone(), started: stored.row.started, steps: kept };
-    Ok(Earlier { asked: earlier, steps, run, paths })
+    Ok(Earlier { asked: earlier, steps, setups, run, paths })
 }
 
 fn last(history: &History, target: &TargetArgs, asked: &SuiteAsked) -> anyhow::Result<StoredRun> {
@@ -108,11 +115,19 @@ fn last(history: &History, target: &TargetArgs, asked: &SuiteAsked) -> anyhow::R
 }
 
 fn asked_of(stored: &StoredRun) -> Option<SuiteAsked> {
-    let head: Head = serde_json::from_value(stored.head.clone()).ok()?;
+    let head: Head = Deserialize::deserialize(&stored.head).ok()?;
     match head.load {
         Workload::Suite { suite, .. } if stored.row.kind == "suite" => Some(suite),
         _ => None,
     }
+}
+
+/// Returns the commands that ran before the steps of a comparison.
+fn setups_of(stored: &StoredRun, steps: &[SuiteStepResult]) -> Vec<CompareSetup> {
+    let kept = stored.document.as_ref().and_then(|document| document.get("setups"));
+    let kept: Option<Vec<CompareSetup>> = kept.and_then(|kept| Vec::deserialize(kept).ok());
+    let is_before = |setup: &CompareSetup| steps.iter().any(|step| step.place.key == setup.step);
+    kept.unwrap_or_default().into_iter().filter(is_before).collect()
 }
 
 impl Earlier {

@@ -172,7 +172,7 @@ fn judge(
     })?;
     let fio = fio.find()?;
     let name = path.display().to_string();
-    Ok((via::judge(&name, jobs, &target.permitted())?, fio))
+    Ok((via::judge(&name, jobs, &target.permit.permitted())?, fio))
 }
 
 /// Returns the files that jobs ask to unlink at the end.

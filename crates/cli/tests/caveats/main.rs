@@ -81,7 +81,18 @@ const SOURCES: [&str; 4] = [
 ];
 
 /// Codes that a test in another file provokes, with its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 14] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 17] = [
+    (
+        CaveatCode::SetupFailed,
+        include_str!("../compare.rs"),
+        "setup_runs_before_each_turn_and_its_failure_keeps_the_result",
+    ),
+    (
+        CaveatCode::NotInterleaved,
+        include_str!("../compare.rs"),
+        "saved_runs_are_compared_with_their_differences",
+    ),
+    (CaveatCode::CorrelatedRuns, include_str!("../trend.rs"), "correlated_runs_raise_a_caveat"),
     (
         CaveatCode::WorkerHeld,
         include_str!("../front.rs"),
@@ -151,16 +162,19 @@ fn words_of(command: Command) -> &'static [&'static [&'static str]] {
     match command {
         Command::Run | Command::RunFile => &[&["run"]],
         Command::Find | Command::FindFile => &[&["find"]],
+        Command::Check => &[&["check"]],
         Command::Suite(_) => {
             &[&["suite", "best-worst"], &["suite", "ladder"], &["suite", "snia-iops"]]
         }
         Command::Crosscheck => &[&["crosscheck"]],
+        Command::Compare => &[&["compare"]],
         Command::Profile => &[&["profile"]],
         Command::Doctor => &[&["doctor"]],
         Command::DbSetup => &[&["db", "setup"]],
         Command::DbRun => &[&["db", "run"]],
         Command::DbFind => &[&["db", "find"]],
         Command::DbBeside | Command::DbBesideDevice => &[&["db", "beside"]],
+        Command::Trend => &[&["history", "trend"]],
     }
 }
 
@@ -171,15 +185,18 @@ fn raises(command: Command, fact: &Fact) -> bool {
         Fact::Target(TargetFact::SmallForWorst { .. })
             | Fact::Steadiness(SteadinessFact::NeverSteady { .. })
     );
+    if command == Command::Trend || matches!(fact, Fact::Trend(_)) {
+        return command == Command::Trend && matches!(fact, Fact::Trend(_));
+    }
     match command {
         Command::Suite(_) => !matches!(fact, Fact::Database(_) | Fact::Tool(_)),
         _ if of_suites => false,
         Command::Doctor => matches!(fact, Fact::Target(_) | Fact::Machine(_)),
-        Command::Profile | Command::DbSetup => false,
+        Command::Profile | Command::DbSetup | Command::Trend => false,
         Command::DbRun | Command::DbFind | Command::DbBeside => {
             !matches!(fact, Fact::Target(_) | Fact::Tool(_))
         }
-        Command::Crosscheck | Command::DbBesideDevice => {
+        Command::Check | Command::Compare | Command::Crosscheck | Command::DbBesideDevice => {
             !matches!(fact, Fact::Database(_) | Fact::Tool(_))
         }
         _ => !matches!(fact, Fact::Database(_)),

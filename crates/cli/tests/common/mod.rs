@@ -34,6 +34,14 @@ pub fn fio_plot() -> Option<PathBuf> {
     program.exists().then_some(program)
 }
 
+/// Returns the program that `scripts/install-otava.sh` installs.
+#[allow(dead_code, reason = "not all tests use it")]
+pub fn otava() -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
+    let program = target.join("otava/bin/otava");
+    program.exists().then_some(program)
+}
+
 /// Returns a Python with the module `six`, which fio's scripts import.
 #[allow(dead_code, reason = "not all tests use it")]
 fn python_with_six() -> Option<PathBuf> {

@@ -4,6 +4,7 @@
 mod beside;
 #[path = "../common/mod.rs"]
 mod common;
+mod compare;
 mod crash;
 mod export;
 mod find;

@@ -133,8 +133,9 @@ fn read_only_best_worst_leaves_data_unchanged() {
 fn best_worst_measures_a_directory() {
     let options = [
         "--size=16m",
-        "--seconds=100ms",
-        "--round=100ms",
+        // On a busy disk, a single write may take longer than a short step.
+        "--seconds=1s",
+        "--round=1s",
         "--rounds=5",
         "--budget=1s",
         "--users=2",

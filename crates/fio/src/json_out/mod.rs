@@ -147,6 +147,18 @@ struct DiskUtil {
 /// # Errors
 /// Fails if the run does not contain the workload of each result, or its start time.
 pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, JsonOutError> {
+    fio_document_on(run, &[], detail)
+}
+
+/// As [`fio_document`], with the target of each step. Steps after the last target have that of the run.
+///
+/// # Errors
+/// As [`fio_document`].
+pub fn fio_document_on(
+    run: &RunDocument,
+    targets: &[TargetFacts],
+    detail: Detail,
+) -> Result<FioDocument, JsonOutError> {
     let started = &run.head.started;
     let timestamp =
         time::unix_seconds(started).ok_or_else(|| JsonOutError::Started(started.clone()))?;
@@ -162,11 +174,12 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
             return Err(JsonOutError::NoLoads);
         }
         count_verification(step, &of_step, &mut outcomes);
+        let target = targets.get(group).unwrap_or(&run.head.target);
         for (job, outcome) in of_step.iter().zip(&outcomes) {
             entries.push(JobEntry {
                 groupid: group as u32,
                 elapsed: seconds.ceil() as u64,
-                ..entry(job, outcome, step, &run.head.target, detail)
+                ..entry(job, outcome, step, target, detail)
             });
         }
     }

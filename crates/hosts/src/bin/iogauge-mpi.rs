@@ -11,7 +11,7 @@ use iogauge_lab::session::real_clock;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    iogauge::main(join)
+    iogauge::main(join, &["mpi"])
 }
 
 /// Connects to the other processes of the MPI job.

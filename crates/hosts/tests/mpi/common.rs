@@ -84,11 +84,16 @@ impl Place {
         self.run(network, mpi, &[line, &more].concat()).ends(0).json()
     }
 
+    /// Runs a command on the leading host alone.
+    pub fn run_alone(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(BINARY);
+        command.env("XDG_DATA_HOME", self.path()).current_dir(self.path());
+        command.args(arguments).output().unwrap()
+    }
+
     /// Returns the last result in the history.
     pub fn last(&self) -> Value {
-        let mut command = Command::new(BINARY);
-        command.env("XDG_DATA_HOME", self.path()).args(["history", "show", "--format=json"]);
-        let output = command.output().unwrap();
+        let output = self.run_alone(&["history", "show", "--format=json"]);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
     }
 }

@@ -1,6 +1,6 @@
 //! Files and devices of several hosts: what is refused, which region each host uses, and what is removed.
 
-use super::common::{BINARY, Done, Hosts, Place, built_for, hosts};
+use super::common::{Done, Hosts, Place, built_for, hosts};
 use iogauge_test_support::{Loop, MIB, Mount, eventually, mounted_ext4, or_skip, run};
 use serde_json::Value;
 use std::fs;
@@ -350,7 +350,7 @@ fn history_in_place_of_the_file_of_another_host_is_refused() {
     refused();
     assert!(names(&data).is_empty());
     let alone = ["run", "sim:nvme", "--runtime=1s", &option];
-    assert!(std::process::Command::new(BINARY).args(alone).output().unwrap().status.success());
+    Done::of(&place.run_alone(&alone)).ends(0);
     let before = fs::read(&history).unwrap();
     refused();
     assert_eq!(fs::read(&history).unwrap(), before);

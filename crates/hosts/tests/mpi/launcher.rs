@@ -12,10 +12,9 @@ use std::time::Instant;
 pub fn with_echo_for_mpirun(place: &Place) -> Command {
     let bin = place.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    let script = "#!/bin/sh\ncase $1 in --version) echo 'mpirun (Open MPI) 4.1.4';; *) echo \"called $*\";; esac\n";
-    let program = bin.join("mpirun");
-    std::fs::write(&program, script).unwrap();
-    iogauge_test_support::run("chmod", &["755", program.to_str().unwrap()]).unwrap();
+    let script =
+        "case $1 in --version) echo 'mpirun (Open MPI) 4.1.4';; *) echo \"called $*\";; esac";
+    program(&bin, "mpirun", script);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new(BINARY);
     command.env("PATH", path).env("XDG_DATA_HOME", place.path());
@@ -72,4 +71,11 @@ fn interrupted_hosts_option_keeps_the_result() {
         );
         eventually(|| (1..=2).all(|host| network.ranks(host).is_empty()));
     }
+}
+
+#[test]
+fn version_has_the_feature() {
+    let done = Done::of(&Command::new(BINARY).arg("--version").output().unwrap()).ends(0);
+    let features = done.stdout.lines().find(|line| line.starts_with("features: "));
+    assert!(features.is_some_and(|line| line.ends_with("mpi")), "{}", done.stdout);
 }

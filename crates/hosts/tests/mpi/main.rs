@@ -12,7 +12,7 @@ mod verify;
 use common::{BINARY, Done, Place, built_for, hosts};
 use iogauge_test_support::{Mpi, Network, eventually, or_skip};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// A lost host has to be noticed within 10 s. The limit is longer, because other tests may keep the machine busy.
@@ -90,9 +90,7 @@ fn result_after_loss(place: &Place, network: &Network, mut child: Child, host: &
     let message = lost.unwrap_or_else(|| panic!("{document}"))["message"].to_string();
     assert!(message.contains(host), "{message}");
     let _ = child.kill();
-    let mut list = Command::new(BINARY);
-    list.env("XDG_DATA_HOME", place.path()).args(["history", "list", "--json"]);
-    let listed = String::from_utf8(list.output().unwrap().stdout).unwrap();
+    let listed = Done::of(&place.run_alone(&["history", "list", "--json"])).stdout;
     assert!(listed.contains("\"state\": \"failed\""), "{listed}");
     let done = Done::of(&child.wait_with_output().unwrap());
     let expected = format!("host {host} was lost: ");

@@ -6,8 +6,8 @@ use iogauge_test_support::{Mpi, children, eventually, is_gone, or_skip, run};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts an endless run of reads by three processes. Returns when all of them do I/O.
-fn reading(place: &Place, mpi: Mpi) -> Child {
+/// Starts an endless run of reads by three processes. Returns mpirun and their front processes when all of them do I/O.
+fn reading(place: &Place, mpi: Mpi) -> (Child, Vec<u32>) {
     let data = place.data();
     let mut command = Command::new(mpi.launcher());
     match mpi {
@@ -31,7 +31,8 @@ fn reading(place: &Place, mpi: Mpi) -> Child {
         // It kills them at once when it has been killed: only what was saved before is kept.
         eventually(|| place.last()["steps"].as_array().is_some_and(|steps| !steps.is_empty()));
     }
-    child
+    let ranks = ranks(&child);
+    (child, ranks)
 }
 
 /// Returns the front process of each rank, in order.
@@ -89,8 +90,7 @@ fn processes_end_without_the_leading_one() {
     let mpi = built_for();
     let _alone = or_skip!("processes_end_without_the_leading_one", alone(mpi));
     let place = Place::new();
-    let mut child = reading(&place, mpi);
-    let ranks = ranks(&child);
+    let (mut child, ranks) = reading(&place, mpi);
     let leader = children(ranks[0]);
     signal("STOP", &leader);
     ended(&[children(ranks[1]), children(ranks[2])].concat());
@@ -105,8 +105,7 @@ fn processes_end_without_mpirun_and_the_result_is_kept() {
     let mpi = built_for();
     let _alone = or_skip!("processes_end_without_mpirun_and_the_result_is_kept", alone(mpi));
     let place = Place::new();
-    let mut child = reading(&place, mpi);
-    let ranks = ranks(&child);
+    let (mut child, ranks) = reading(&place, mpi);
     child.kill().unwrap();
     child.wait().unwrap();
     ended(&ranks);
@@ -118,8 +117,7 @@ fn killed_process_ends_the_run_and_the_result_is_kept() {
     let mpi = built_for();
     let _alone = or_skip!("killed_process_ends_the_run_and_the_result_is_kept", alone(mpi));
     let place = Place::new();
-    let mut child = reading(&place, mpi);
-    let ranks = ranks(&child);
+    let (mut child, ranks) = reading(&place, mpi);
     signal("KILL", &ranks[2..]);
     ended(&ranks);
     child.wait().unwrap();

@@ -126,7 +126,9 @@ fn curve_is_printed_and_resumed_after_a_host_was_lost() {
     assert!(done.stdout.contains("host host-2 was lost: "), "{}", done.stdout);
     eventually(|| network.ranks(2).is_empty());
     let resumed = place.run(&network, mpi, &[&line[..], &["--resume", "--json"]].concat());
-    let steps = resumed.ends(0).json()["steps"].clone();
+    // On a busy machine, a search of six seconds may end undecided.
+    assert!([Some(0), Some(7)].contains(&resumed.code), "{}", resumed.stderr);
+    let steps = resumed.json()["steps"].clone();
     assert!(
         steps.as_array().unwrap().iter().all(|step| step["interrupted"] != true),
         "{steps:.500}"
@@ -153,11 +155,11 @@ fn arrival_rate_of_each_host_is_bound_by_the_slowest() {
     let done = place.run(&network, mpi, &line);
     let document = done.json();
     // The arrivals of its windows are more or less than their rate by chance.
-    let least = document["answer"]["iops"]["ci95"][0].as_f64().unwrap();
+    let [least, most] = [0, 1].map(|end| document["answer"]["iops"]["ci95"][end].as_f64().unwrap());
     // So close to its rate, the latencies of the throttle may vary too much for an answer, and pauses of this machine
     // break the limit at lower rates. The loads above show where the answer may be.
     let has_ended = [Some(0), Some(7)].contains(&done.code);
-    assert!(has_ended && least <= 900.0, "{:?} {document:#}", done.code);
+    assert!(has_ended && least <= 900.0 && most >= 740.0, "{:?} {document:#}", done.code);
 }
 
 #[test]

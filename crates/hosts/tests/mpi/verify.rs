@@ -6,7 +6,6 @@ use iogauge_test_support::{Loop, MIB, Mount, Throttle, mounted};
 use serde_json::Value;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Bytes that each host writes.
 const BYTES: u64 = 8 * MIB;
@@ -138,9 +137,9 @@ fn verify_states_of_hosts_find_lost_writes() {
     // One host does not verify what several have written.
     let state = |host: &str| place.path().join(format!("{host}-a-0-verify.state"));
     std::fs::copy(state("host-1"), state("local")).unwrap();
-    let mut alone = Command::new(BINARY);
-    alone.current_dir(place.path()).args(["run", "--name=a"]).arg(file_of(&data, 1));
-    let alone = Done::of(&alone.args(WRITES).args(again).output().unwrap()).ends(2).stderr;
+    let own = file_of(&data, 1);
+    let line = [&["run", "--name=a", own.to_str().unwrap()], &WRITES[..], &again].concat();
+    let alone = Done::of(&place.run_alone(&line)).ends(2).stderr;
     assert!(alone.contains("is of a run by 2 hosts, and this one has 1\nhint: "), "{alone}");
     // What only one of the hosts has written cannot be verified by both.
     std::fs::remove_file(file_of(&data, 2)).unwrap();

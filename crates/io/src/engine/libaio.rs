@@ -184,7 +184,7 @@ impl Engine for Libaio {
         let timeout = match timeout_ns {
             _ if wait == 0 => &raw mut timeout,
             Some(ns) => {
-                timeout.tv_sec = (ns / 1_000_000_000) as libc::time_t;
+                timeout.tv_sec = (ns / 1_000_000_000) as _;
                 timeout.tv_nsec = (ns % 1_000_000_000) as libc::c_long;
                 &raw mut timeout
             }

@@ -28,7 +28,8 @@ pub(super) fn content(head: &[u8]) -> FirstBytes {
     if let Some(what) = database(head) {
         return FirstBytes::Database(what);
     }
-    let forms = [html, svg, png, rows, vendor_rows, man_page, json, lock, verify_state];
+    let forms =
+        [html, svg, png, junit, markdown, rows, vendor_rows, man_page, json, lock, verify_state];
     match forms.iter().any(|form| form(head)) {
         true => FirstBytes::Output,
         false if is_fio_log(head) => FirstBytes::Log,
@@ -63,10 +64,23 @@ fn png(head: &[u8]) -> bool {
         && head.get(37..).is_some_and(|rest| rest.starts_with(b"tEXtSoftware\0iogauge"))
 }
 
+/// Recognizes the verdicts of a check as JUnit XML by the comment below the XML declaration.
+fn junit(head: &[u8]) -> bool {
+    head.starts_with(b"<?xml ") && contains(head, b"?>\n<!-- Generator: iogauge -->\n<testsuites ")
+}
+
+/// Recognizes the verdicts of a check as Markdown by the comment in their first line.
+fn markdown(head: &[u8]) -> bool {
+    head.starts_with(b"<!-- Generator: iogauge -->\n")
+}
+
 /// Recognizes rows whose first column names a format of iogauge.
 fn rows(head: &[u8]) -> bool {
     let mut lines = head.split(|byte| *byte == b'\n');
-    let is_header = lines.next().is_some_and(|line| line.starts_with(b"format,run_id,"));
+    let header = lines.next().unwrap_or_default();
+    let is_header = [&b"format,run_id,"[..], b"format,time,run_id,"]
+        .iter()
+        .any(|first| header.starts_with(first));
     is_header && lines.next().is_none_or(|row| row.is_empty() || row.starts_with(b"iogauge."))
 }
 
@@ -116,13 +130,16 @@ mod tests {
 
     #[test]
     fn own_output_files_are_recognized_by_content() {
-        let ours: [&[u8]; 9] = [
+        let ours: [&[u8]; 12] = [
             b"iogauge.verify-state/1\n{\"territories\":[]}\n",
             b"<!DOCTYPE html>\n<html lang=\"en\">\n<meta name=\"generator\" content=\"iogauge 0.1.0\">",
             b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- Generator: iogauge -->\n<svg xmlns",
             b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR0123456789abc0000\0\0\0\x10tEXtSoftware\0iogauge",
+            b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- Generator: iogauge -->\n<testsuites name=",
+            b"<!-- Generator: iogauge -->\n**Pass: ",
             b"format,run_id,kind\niogauge.history-csv/1,20,run\n",
             b"format,run_id,kind\n",
+            b"format,time,run_id,target\niogauge.trend-csv/1,20,20\n",
             b"RunDate,RunTime,Database,Namespace,Reads,Writes,\n2026-11-21,10:00,sqlite:/data,RAN,1,2\n",
             b".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH iogauge 1 \n",
             b"{\n  \"format\": \"iogauge.find/1\",",
@@ -134,11 +151,13 @@ mod tests {
 
     #[test]
     fn similar_looking_files_are_foreign() {
-        let foreign: [&[u8]; 10] = [
+        let foreign: [&[u8]; 12] = [
             b"iogauge.verify-state/2\n{}\n",
             b"",
             b"<!DOCTYPE html>\n<p>iogauge 0.1.0",
             b"<?xml version=\"1.0\"?>\n<svg><!-- Generator: iogauge -->",
+            b"<?xml version=\"1.0\"?>\n<testsuites name=\"pytest\">",
+            b"# Notes\n<!-- Generator: iogauge -->\n",
             b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR0123456789abc0000\0\0\0\x10tEXtSoftware\0GIMP",
             b"format,run_id,kind\nmine,20,run\n",
             b"RunDate,RunTime,Database,Namespace,Reads,Writes,\n2026-11-21,10:00,/db/RAN,RAN,1,2\n",

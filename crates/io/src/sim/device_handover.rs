@@ -4,6 +4,9 @@ use super::device::Device;
 use super::spec::SimSpec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// 2⁶⁴ divided by the golden ratio, which is odd: its multiples differ and are far apart.
+const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A simulated device that worker pools use one after the other. Each finds it as the last one left it: its time,
 /// cache, credits, wear, head position, data and random state.
 ///
@@ -23,6 +26,17 @@ impl DeviceSlot {
     #[must_use]
     pub fn new(spec: SimSpec) -> Self {
         let device = Mutex::new(Some(Device::new(spec.clone())));
+        Self(Arc::new(Slot { spec, device }))
+    }
+
+    /// Returns a new device with the same specification and other random numbers, as after this many restarts of the
+    /// machine; after none, they are the same.
+    #[must_use]
+    pub fn restarted(&self, restarts: u64) -> Self {
+        let spec = self.spec().clone();
+        // Not the seed of another device, which often is the next number.
+        let seed = spec.seed.wrapping_add(restarts.wrapping_mul(GOLDEN_RATIO));
+        let device = Mutex::new(Some(Device::new(SimSpec { seed, ..spec.clone() })));
         Self(Arc::new(Slot { spec, device }))
     }
 

@@ -23,6 +23,7 @@ fn of_device(device: &BlockDevice) -> DeviceFacts {
         name: device.name.clone(),
         number: device.number().map(|number| number.to_string()),
         disk: parent.as_ref().map(|p| p.name.clone()),
+        disk_number: parent.as_ref().and_then(BlockDevice::number).map(|n| n.to_string()),
         vendor: disk.attribute("device/vendor"),
         model: disk.attribute("device/model"),
         driver: disk.link_name("device/driver"),

@@ -3,7 +3,7 @@
 use super::alignment::Alignment;
 use super::descriptor::{Identity, reopen, reopen_error, reopen_quietly};
 use super::error::TargetError;
-use super::file_system::is_memory;
+use super::file_system::{is_memory, mount_point_of};
 use super::header::Header;
 use super::marker::{Marker, lock, test_file_of_host};
 use super::place::FilePlace;
@@ -291,7 +291,16 @@ impl Part {
             dio_offset_align_bytes: self.dio_offset_align_bytes,
             file_system: self.file_system.clone(),
             device: self.device.map(|device| device.to_string()),
+            mount_point: self.mount_point(),
         }
+    }
+
+    /// Returns the mount point of the file's file system; `None` for a device, for a file that does not exist yet, and
+    /// if procfs does not show it.
+    fn mount_point(&self) -> Option<String> {
+        let file = self.judged.as_ref().filter(|_| self.kind != PartKind::BlockDevice)?;
+        let mount_point = mount_point_of(file, &self.path, &Roots::default())?;
+        Some(mount_point.to_string_lossy().into_owned())
     }
 
     /// Returns true if this is the file of one of several hosts in a directory, which no other host of the run uses.

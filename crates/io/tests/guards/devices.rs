@@ -63,7 +63,7 @@ fn symlink_to_device_is_checked_like_the_device() {
 
 #[test]
 fn mounted_partition_protects_disk_but_not_other_partition() {
-    let mut device = or_skip!("mounted_partition", Loop::new(64 * MIB));
+    let device = or_skip!("mounted_partition", Loop::new(64 * MIB));
     let first = or_skip!("mounted_partition", device.add_partition(2048, 32768));
     let second = or_skip!("mounted_partition", device.add_partition(40960, 32768));
     let mount = or_skip!("mounted_partition", mounted_ext4(&first));
@@ -79,7 +79,7 @@ fn mounted_partition_protects_disk_but_not_other_partition() {
 
 #[test]
 fn partition_of_a_mounted_disk_is_refused() {
-    let mut device = or_skip!("mounted_disk", Loop::new(64 * MIB));
+    let device = or_skip!("mounted_disk", Loop::new(64 * MIB));
     let _mount = or_skip!("mounted_disk", mounted_ext4(&device.path));
     let partition = or_skip!("mounted_disk", device.add_partition(2048, 32768));
     assert!(mounted(&partition).starts_with("its disk loop"));
@@ -87,7 +87,7 @@ fn partition_of_a_mounted_disk_is_refused() {
 
 #[test]
 fn devices_below_a_loop_device_are_refused() {
-    let mut lower = or_skip!("stacked_loop", Loop::new(64 * MIB));
+    let lower = or_skip!("stacked_loop", Loop::new(64 * MIB));
     let partition = or_skip!("stacked_loop", lower.add_partition(2048, 65536));
     let upper = or_skip!("stacked_loop", Loop::on(&partition, &[]));
     for path in [&lower.path, &partition] {
@@ -106,7 +106,7 @@ fn devices_below_a_loop_device_are_refused() {
 
 #[test]
 fn active_swap_device_is_refused() {
-    let mut device = or_skip!("swap", Loop::new(64 * MIB));
+    let device = or_skip!("swap", Loop::new(64 * MIB));
     let partition = or_skip!("swap", device.add_partition(2048, 65536));
     let _swap = or_skip!("swap", Swap::on(&partition));
     for path in [&device.path, &partition] {

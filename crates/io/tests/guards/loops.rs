@@ -65,7 +65,7 @@ fn loop_device_in_use_refuses_stack_on_same_backing_file() {
 
 #[test]
 fn loop_devices_on_disk_and_its_partition_conflict() {
-    let mut disk = or_skip!("beside_partition", Loop::new(64 * MIB));
+    let disk = or_skip!("beside_partition", Loop::new(64 * MIB));
     let partition = or_skip!("beside_partition", disk.add_partition(2048, 65536));
     let on_partition = or_skip!("beside_partition", Loop::on(&partition, &[]));
     let on_disk = or_skip!("beside_partition", Loop::on(&disk.path, &[]));

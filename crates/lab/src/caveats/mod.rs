@@ -16,8 +16,8 @@ use iogauge_model::limit::Metric;
 use iogauge_model::load::{ArrivalProcess, Load, RatedDirection};
 use iogauge_model::result::{CpuUse, Physical, SteadyStateResult, StepResult};
 use iogauge_model::{Caveat, CaveatCode};
-pub(crate) use search::starved;
 pub use search::{cut_short, drift, of_answer, shifts};
+pub(crate) use search::{starvation, starved};
 use std::io;
 
 /// Shares of the requested queue depth and rate that a step has to achieve.

@@ -1,7 +1,7 @@
 //! Facts about the answer of a search.
 
 use super::{queue_depth, rate};
-use crate::search::{Drift, SearchOutcome, Starved};
+use crate::search::{Drift, SearchOutcome, Starved, WithStarved as Including};
 use iogauge_model::caveat::{
     CutShort, Fact, FigureFact, MachineFact, Shift, StarvedFact, SteadinessFact, WithStarved,
 };
@@ -47,15 +47,25 @@ pub fn cut_short(answer: &Answer, set_aside: usize) -> Option<Fact> {
     Some(FigureFact::CutShort(CutShort { by_depth, queue_depth, rate_iops, met, set_aside }).into())
 }
 
-/// Returns a fact about parts of a search that are left out because the client lacked processor
-/// time.
+/// As [`starvation`], of a search.
 #[must_use]
 pub(crate) fn starved(found: &SearchOutcome) -> Option<Fact> {
-    let Starved { stretches, left_out, left_out_ns, lost } = found.starved;
-    let with_them = found.with_starved.as_ref().map(|with| {
+    starvation(&found.starved, found.with_starved.as_ref(), found.search.answer.met)
+}
+
+/// Returns a fact about parts of a search or check that are left out because the client lacked processor
+/// time. `met` states that the limits are kept without them.
+#[must_use]
+pub(crate) fn starvation(
+    starved: &Starved,
+    with_starved: Option<&Including>,
+    met: bool,
+) -> Option<Fact> {
+    let Starved { stretches, left_out, left_out_ns, lost } = *starved;
+    let with_them = with_starved.map(|with| {
         let value = |limit: &LimitValue| Some((limit.limit, limit.value_ns?));
         let values = with.limits.iter().filter_map(value).collect();
-        WithStarved { iops: with.iops, values, breaks: found.search.answer.met && !with.is_met() }
+        WithStarved { iops: with.iops, values, breaks: met && !with.is_met() }
     });
     let fact = StarvedFact {
         stretches,

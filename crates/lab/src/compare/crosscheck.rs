@@ -1,19 +1,26 @@
-//! Measures one workload with iogauge and with fio in turns, and compares the results.
+//! iogauge compared with fio, the baseline, at one load. Each figure has a verdict of its own.
 
+use super::figures::{mean_log, of_step};
+use super::judge::{Pair, Rule, compared};
+use super::schedule::schedule;
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::session;
 use crate::session::rig::Rig;
-use crate::stats::{paired_ratio, pairs_wanted};
+use crate::stats::Looks;
 use iogauge_io::pool::fio::FioBinary;
-use iogauge_model::limit::Metric;
-use iogauge_model::result::{Agreement, Comparison, Figure, Side, StepResult};
+use iogauge_model::result::{Agreement, CompareVerdict, Comparison, Figure, Side, StepResult};
 use iogauge_model::{Caveat, Step};
+
+/// The subjects, the baseline first.
+const SIDES: [Side; 2] = [Side::Fio, Side::Iogauge];
+/// Turns in a round.
+const TURNS: usize = 2 * SIDES.len();
 
 /// The plan of a crosscheck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrosscheckPlan {
-    /// The workload, with the time of each side in each round.
+    /// The workload, with the time of each turn.
     pub step: Step,
     /// Number of rounds, at least two.
     pub rounds: u32,
@@ -33,9 +40,8 @@ pub struct Crosschecked {
     pub interrupted: bool,
 }
 
-/// Measures the rounds on a prepared target. Each round has one step of each side, and the sides
-/// take turns in going first, so that slow drift favors neither. The observer gets each step as
-/// soon as it is measured.
+/// Measures the rounds on a prepared target. Each round has two turns of each side, in a random order and then in the
+/// reverse order, so that drift favors neither. The observer gets each step as soon as it is measured.
 ///
 /// # Errors
 /// A worker cannot be started, its engine fails, or fio fails.
@@ -47,74 +53,71 @@ pub fn measure(
 ) -> Result<Crosschecked, LabError> {
     let mut done = Crosschecked::default();
     let mut seen = Vec::new();
-    for round in 0..plan.rounds {
-        let order = match round % 2 {
-            0 => [Side::Iogauge, Side::Fio],
-            _ => [Side::Fio, Side::Iogauge],
+    let seed = plan.step.jobs.first().map_or(0, |job| job.load.seed);
+    for (number, turn) in (0u64..).zip(schedule(SIDES.len(), plan.rounds, seed)) {
+        let side = SIDES[turn.subject];
+        let who = match side {
+            Side::Iogauge => {
+                rig.go_alone();
+                "iogauge"
+            }
+            Side::Fio => {
+                rig.go_via(fio.clone())?;
+                fio.version()
+            }
         };
-        for side in order {
-            match side {
-                Side::Iogauge => rig.go_alone(),
-                Side::Fio => rig.go_via(fio.clone())?,
+        let mut step = plan.step.clone();
+        step.label = format!("round {} {who}: {}", turn.block + 1, plan.step.label);
+        for job in &mut step.jobs {
+            job.load.seed = job.load.seed.wrapping_add(number);
+        }
+        let measured = session::run_on(rig, &step, &[], watch)?;
+        for caveat in session::step_caveats(rig, &step, &[], &measured) {
+            if !seen.contains(&(side, caveat.code)) {
+                seen.push((side, caveat.code));
+                done.caveats.push(caveat.about(who));
             }
-            let mut step = plan.step.clone();
-            let who = match side {
-                Side::Iogauge => "iogauge",
-                Side::Fio => fio.version(),
-            };
-            step.label = format!("round {} {who}: {}", round + 1, plan.step.label);
-            for job in &mut step.jobs {
-                job.load.seed = job.load.seed.wrapping_add(u64::from(round));
-            }
-            let measured = session::run_on(rig, &step, &[], watch)?;
-            for caveat in session::step_caveats(rig, &step, &[], &measured) {
-                if !seen.contains(&(side, caveat.code)) {
-                    seen.push((side, caveat.code));
-                    done.caveats.push(caveat.about(who));
-                }
-            }
-            watch.observer.step(&measured.result);
-            done.steps.push(measured.result);
-            done.sides.push(side);
-            if measured.interrupted {
-                done.interrupted = true;
-                return Ok(done);
-            }
+        }
+        watch.observer.step(&measured.result);
+        done.steps.push(measured.result);
+        done.sides.push(side);
+        if measured.interrupted {
+            done.interrupted = true;
+            break;
         }
     }
     Ok(done)
 }
 
 impl Crosschecked {
-    /// Returns the complete rounds, each as iogauge's step and fio's.
-    fn rounds(&self) -> Vec<(&StepResult, &StepResult)> {
-        let whole =
-            if self.interrupted { self.steps.len().saturating_sub(1) } else { self.steps.len() };
-        let steps = self.steps[..whole].chunks_exact(2);
-        let sides = self.sides.chunks_exact(2);
-        steps
-            .zip(sides)
-            .map(|(steps, sides)| match sides[0] {
-                Side::Iogauge => (&steps[0], &steps[1]),
-                Side::Fio => (&steps[1], &steps[0]),
-            })
-            .collect()
+    /// Returns the complete rounds, each as its turns.
+    fn rounds(&self) -> impl Iterator<Item = Vec<(Side, &StepResult)>> {
+        let cut = usize::from(self.interrupted);
+        let turns: Vec<_> = self.sides.iter().copied().zip(&self.steps).collect();
+        let whole = (turns.len() - cut.min(turns.len())) / TURNS;
+        let rounds: Vec<_> = turns.chunks_exact(TURNS).take(whole).map(<[_]>::to_vec).collect();
+        rounds.into_iter()
     }
 
     /// Returns the number of complete rounds.
     #[must_use]
     pub fn whole_rounds(&self) -> u64 {
-        self.rounds().len() as u64
+        self.rounds().count() as u64
     }
 
-    /// Compares the figures of both sides. Omits figures for which a round has too few I/Os.
+    /// Compares the figures of both sides. Omits figures for which a turn has too few I/Os.
     #[must_use]
     pub fn compare(&self, tolerance: f64) -> Vec<Comparison> {
-        let rounds = self.rounds();
         let of = |figure: &Figure| {
-            let value = |step: &StepResult| value(step, *figure);
-            let pairs = rounds.iter().map(|(own, fio)| Some((value(own)?, value(fio)?)));
-            compare(*figure, &pairs.collect::<Option<Vec<_>>>()?, tolerance)
+            let pair = |turns: Vec<(Side, &StepResult)>| {
+                let mean = |side| {
+                    let own = turns.iter().filter(|turn| turn.0 == side);
+                    // fio reports service times.
+                    mean_log(own.map(|(_, step)| of_step(step, &step.service_histogram(), *figure)))
+                };
+                Some(Pair { baseline: mean(Side::Fio)?, subject: mean(Side::Iogauge)? })
+            };
+            compare(*figure, &self.rounds().map(pair).collect::<Option<Vec<_>>>()?, tolerance)
         };
         Figure::ALL.iter().filter_map(of).collect()
     }
@@ -133,27 +136,23 @@ pub fn verdict(figures: &[Comparison]) -> Agreement {
     }
 }
 
-fn compare(figure: Figure, pairs: &[(f64, f64)], tolerance: f64) -> Option<Comparison> {
-    let ratio = paired_ratio(pairs)?;
-    let bounds = [1.0 - tolerance, 1.0 + tolerance];
-    let [low, high] = ratio.ci95;
-    let verdict = if ratio.n < 2 {
-        Agreement::CannotTell
-    } else if low >= bounds[0] && high <= bounds[1] {
-        Agreement::Agree
-    } else if high < bounds[0] || low > bounds[1] {
-        Agreement::Differ
-    } else {
-        Agreement::CannotTell
-    };
-    let undecided = verdict == Agreement::CannotTell;
+fn compare(figure: Figure, pairs: &[Pair], tolerance: f64) -> Option<Comparison> {
+    let rounds = pairs.len() as u64;
+    let looks = Looks::new(rounds, rounds, 0.05);
+    let rule = Rule { metric: figure, margin: tolerance, looks };
+    let found = compared("iogauge", &rule, |of| (of == figure).then(|| pairs.to_vec()));
+    let ratio = found.figure(figure)?.ratio;
     Some(Comparison {
         figure,
-        iogauge: median(pairs.iter().map(|pair| pair.0)),
-        fio: median(pairs.iter().map(|pair| pair.1)),
+        iogauge: median(pairs.iter().map(|pair| pair.subject.exp())),
+        fio: median(pairs.iter().map(|pair| pair.baseline.exp())),
         ratio,
-        verdict,
-        rounds_wanted: undecided.then(|| pairs_wanted(&ratio, bounds)).flatten(),
+        verdict: match found.verdict {
+            CompareVerdict::Equivalent => Agreement::Agree,
+            CompareVerdict::Better | CompareVerdict::Worse => Agreement::Differ,
+            CompareVerdict::Undecided => Agreement::CannotTell,
+        },
+        rounds_wanted: found.blocks_wanted.map(|more| rounds + more),
     })
 }
 
@@ -164,42 +163,27 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-/// Returns a figure of a step; `None` if it has too few I/Os.
-fn value(step: &StepResult, figure: Figure) -> Option<f64> {
-    let latencies = step.service_histogram();
-    let percentile = |percent: f64| {
-        let enough = latencies.count() >= Metric::Percentile(percent).samples_wanted();
-        enough.then(|| latencies.percentile_ns(percent) as f64)
-    };
-    match figure {
-        Figure::Iops => (step.seconds > 0.0).then(|| step.ios() as f64 / step.seconds),
-        Figure::LatencyNsMean => (latencies.count() > 0).then(|| latencies.mean_ns()),
-        Figure::LatencyNsP50 => percentile(50.0),
-        Figure::LatencyNsP99 => percentile(99.0),
-        Figure::LatencyNsP999 => percentile(99.9),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(pairs: &[(f64, f64)]) -> Comparison {
-        compare(Figure::Iops, pairs, 0.05).unwrap()
+        let pair = |(own, fio): &(f64, f64)| Pair { baseline: fio.ln(), subject: own.ln() };
+        compare(Figure::Iops, &pairs.iter().map(pair).collect::<Vec<_>>(), 0.05).unwrap()
     }
 
     #[test]
     fn crosscheck_verdict_follows_confidence_interval() {
         let same = of(&[(1000.0, 1001.0), (1003.0, 1000.0), (998.0, 999.0)]);
         assert_eq!((same.verdict, same.rounds_wanted), (Agreement::Agree, None));
-        assert_eq!((same.iogauge, same.fio), (1000.0, 1000.0));
+        assert!((same.iogauge - 1000.0).abs() < 1e-6 && (same.fio - 1000.0).abs() < 1e-6);
         let other = of(&[(1000.0, 801.0), (1003.0, 800.0), (998.0, 799.0)]);
         assert_eq!(other.verdict, Agreement::Differ);
         let wide = of(&[(1000.0, 900.0), (900.0, 1000.0), (1000.0, 990.0)]);
         assert_eq!(wide.verdict, Agreement::CannotTell);
         assert!(wide.rounds_wanted > Some(3), "{wide:?}");
         assert_eq!(of(&[(1.0, 1.0)]).verdict, Agreement::CannotTell);
-        assert_eq!(compare(Figure::Iops, &[(0.0, 1.0)], 0.05), None);
+        assert_eq!(compare(Figure::Iops, &[], 0.05), None);
     }
 
     #[test]

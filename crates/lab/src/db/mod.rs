@@ -10,6 +10,7 @@ mod pool;
 mod purge;
 mod reserve;
 mod target;
+mod turn;
 mod verify;
 
 pub use caveats::{of_rung, of_size};
@@ -20,6 +21,7 @@ pub use place::place;
 pub use purge::purge;
 pub use reserve::{DbReserveWatch, check_reserve};
 pub use target::DbTarget;
+pub use turn::{DbTurn, turn};
 pub use verify::check;
 
 pub use crate::transactions::{DbLoad, DbReport};
@@ -28,7 +30,7 @@ pub use iogauge_db::backend::{BACKENDS, Global, open};
 pub use iogauge_db::pool::{Mode, WorkerNumbers};
 pub use iogauge_db::url::DEFAULT_NAME;
 pub use iogauge_db::value::DEFAULT_BYTES as DEFAULT_VALUE_BYTES;
-pub use iogauge_db::{Database, DbError, DbUrl, Progress};
+pub use iogauge_db::{Database, DbError, DbUrl, FEATURES, Progress};
 
 use iogauge_db::value::{LEAST_BYTES, MOST_BYTES};
 use std::ops::RangeInclusive;

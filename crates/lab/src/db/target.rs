@@ -6,12 +6,13 @@ use super::reserve::DbReserveWatch;
 use crate::error::LabError;
 use crate::session::hosts::{self, Opening, Starting, Wanted, Work};
 use crate::session::profile::CADENCE;
+use crate::suite::{Site, SiteKind, processors};
 use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
 use iogauge_db::backend::{self, About, Global, Size};
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
 use iogauge_db::{Database, DbError, DbUrl};
-use iogauge_io::machine::DeviceTree;
+use iogauge_io::machine::{DeviceTree, Memory, Roots};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::Step;
 use iogauge_model::caveat::Command;
@@ -171,6 +172,23 @@ impl DbTarget {
                 processes as usize - there
             ),
         }))
+    }
+
+    /// Returns the site for suites whose steps are turns of databases.
+    #[must_use]
+    pub fn site(&self) -> Site {
+        Site {
+            kind: SiteKind::Files,
+            part_bytes: vec![self.size.data_bytes],
+            whole_devices: false,
+            block_bytes: self.about.block_bytes as u32,
+            engine: EngineKind::Psync,
+            processors: processors(),
+            memory_bytes: Memory::read(&Roots::default()).unwrap_or_default().total_bytes,
+            hosts: 1,
+            disks: 1,
+            requests: 0,
+        }
     }
 
     /// Returns the step of device I/O that is equivalent to a workload: block reads and value updates.

@@ -76,6 +76,10 @@ pub enum HistoryError {
          an id such as 20261121-101530-x7k2"
     )]
     BadReference(String),
+    #[error(
+        "\"{label}\" is no label; hint: use 1 to {longest} characters, none of them a control character"
+    )]
+    BadLabel { label: String, longest: usize },
     #[error("no run \"{reference}\" in the history; {hint}")]
     NoSuchRun { reference: String, hint: String },
     #[error("\"{reference}\" could be {}; hint: add characters", names(.candidates))]

@@ -2,7 +2,7 @@
 
 use super::process::Surroundings;
 use super::query::row_of;
-use super::{HistoryError, RunRow, UtcTime};
+use super::{HistoryError, Label, RunRow, UtcTime};
 use iogauge_model::plain_text::{csv_cell, json_shown};
 use rusqlite::{Connection, Row};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub const EXPORT_CSV_FORMAT: &str = "iogauge.history-csv/1";
 
 /// Columns of the CSV export. A step has one row for each of its directions (`read`, `write`,
 /// `sync`). A point of a capacity curve has one row, `all`. A run without steps has one row, in
-/// which the columns from `step` on are empty. Latencies are service times, except for curve points
+/// which the columns from `step` to `latency_ns_max` are empty. Latencies are service times, except for curve points
 /// of an open loop, which keep response times. Confidence intervals are 95 %.
 pub const EXPORT_CSV_COLUMNS: &[&str] = &[
     "format",
@@ -51,6 +51,7 @@ pub const EXPORT_CSV_COLUMNS: &[&str] = &[
     "latency_ns_p999",
     "latency_ns_p9999",
     "latency_ns_max",
+    "run_label",
 ];
 
 /// Form of an export.
@@ -239,20 +240,19 @@ fn write_rows<W: Write>(
         run.target.clone(),
         run.load.clone(),
     ];
+    let label = run.label.as_ref().map(Label::to_string).unwrap_or_default();
     let Some(step) = step else {
-        record.resize(EXPORT_CSV_COLUMNS.len(), String::new());
+        record.resize(EXPORT_CSV_COLUMNS.len() - 1, String::new());
+        record.push(label);
         return write_row(table, &record);
     };
     record.extend([step.index.to_string(), step.label.clone()]);
     let shared = record.len();
-    let directions = ["read", "write", "sync"].map(|word| (word, &step.result[word]));
-    let moved: Vec<_> = directions.into_iter().filter(|(_, value)| value.is_object()).collect();
-    let whole = [("all", &step.result)];
-    for (direction, value) in if moved.is_empty() { &whole[..] } else { &moved } {
+    for (result, direction, value) in parts_of(&step.result) {
         record.truncate(shared);
-        record.push((*direction).to_owned());
+        record.push(direction.to_owned());
         for pointer in ["/depth", "/rate_iops", "/depth_achieved", "/seconds"] {
-            record.push(cell(&step.result, pointer));
+            record.push(cell(result, pointer));
         }
         for pointer in ["/ios", "/errors", "/iops/mean", "/iops/ci95/0", "/iops/ci95/1"] {
             record.push(cell(value, pointer));
@@ -263,9 +263,22 @@ fn write_rows<W: Write>(
         for name in ["mean", "min", "p50", "p95", "p99", "p999", "p9999", "max"] {
             record.push(cell(latency, &format!("/{name}")));
         }
+        record.push(label.clone());
         write_row(table, &record)?;
     }
     Ok(())
+}
+
+/// Returns what has a row each: the directions of a step, or the points of a curve. Each has the step or the point, the
+/// name of the direction, and its figures. What a suite keeps of a step is around that.
+fn parts_of(kept: &Value) -> Vec<(&Value, &'static str, &Value)> {
+    if let Some(points) = kept.pointer("/result/search/curve").and_then(Value::as_array) {
+        return points.iter().map(|point| (point, "all", point)).collect();
+    }
+    let result = kept.pointer("/result/step").unwrap_or(kept);
+    let directions = ["read", "write", "sync"].map(|word| (result, word, &result[word]));
+    let moved: Vec<_> = directions.into_iter().filter(|(.., value)| value.is_object()).collect();
+    if moved.is_empty() { vec![(result, "all", result)] } else { moved }
 }
 
 /// Writes a row. Text that a spreadsheet would interpret as a formula gets an apostrophe in front.

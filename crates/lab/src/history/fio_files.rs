@@ -4,7 +4,8 @@
 //! mebibytes are buffered between them, whatever the size of the file.
 
 use crate::history::{
-    HistoryError, IMPORT, Imported, Importer, NewRun, ReadySteps, UnderWay, UtcTime, WholeRun,
+    HistoryError, IMPORT, Imported, Importer, Label, NewRun, ReadySteps, UnderWay, UtcTime,
+    WholeRun,
 };
 pub use iogauge_fio::Problem;
 use iogauge_fio::{Reading, read_results};
@@ -85,6 +86,8 @@ pub struct ImportedFile {
 pub struct Words<'a> {
     /// The measured system. Charts group runs by it.
     pub system: String,
+    /// The label of the runs.
+    pub label: Option<Label>,
     /// The command line as typed.
     pub command_line: String,
     /// Returns the result in one line, from the first step and the number of steps.
@@ -219,6 +222,7 @@ impl About {
             started: started.to_string(),
             target,
             load: Workload::label(self.load()),
+            label: None,
             via: None,
             host_parts: Vec::new(),
         };
@@ -228,6 +232,7 @@ impl About {
             command_line: words.command_line.clone(),
             target: self.path.clone(),
             load: self.load(),
+            label: words.label.clone(),
             head: json!(head),
         };
         let document = RunDocument {

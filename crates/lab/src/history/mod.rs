@@ -15,6 +15,7 @@
 //!         command_line: "iogauge run sim:nvme".to_owned(),
 //!         target: "sim:nvme".to_owned(),
 //!         load: "randread 4 KiB depth 1".to_owned(),
+//!         label: None,
 //!         head: serde_json::json!({}),
 //!     };
 //!     let mut writer = history.begin(&run)?;
@@ -29,9 +30,11 @@ mod export;
 mod files;
 pub mod fio_files;
 mod import;
+mod label;
 mod path;
 mod process;
 mod query;
+mod results;
 mod run_id;
 mod run_lock;
 mod run_ref;
@@ -47,8 +50,10 @@ pub use export::{
     EXPORT_CSV_COLUMNS, EXPORT_CSV_FORMAT, EXPORT_FORMAT, ExportFormat, ExportFormatError,
 };
 pub use import::{Imported, Importer, ReadySteps, UnderWay, WholeRun};
+pub use label::Label;
 pub use path::{HistoryPath, data_directory};
 pub use query::{Filter, RunRow, RunState, StateError, StoredRun, StoredStep};
+pub use results::KeptResult;
 pub use run_id::RunId;
 pub use run_ref::RunRef;
 pub use runs::Runs;
@@ -238,6 +243,11 @@ impl History {
         references: &[RunRef],
         running: Running,
     ) -> Result<Vec<RunId>, HistoryError> {
+        self.remove(&self.distinct(references)?, running)
+    }
+
+    /// Returns the runs that users name, each once.
+    fn distinct(&self, references: &[RunRef]) -> Result<Vec<RunRow>, HistoryError> {
         let mut rows: Vec<RunRow> = Vec::new();
         for reference in references {
             let row = self.resolve(reference)?;
@@ -245,7 +255,7 @@ impl History {
                 rows.push(row);
             }
         }
-        self.remove(&rows, running)
+        Ok(rows)
     }
 
     /// Removes every run, releases the space, and returns the number of runs.
@@ -269,7 +279,7 @@ impl History {
             return Err(HistoryError::StillRunning { runs: under_way });
         }
         self.store.write(Durability::Machine, |t| {
-            let mut delete = t.prepare("DELETE FROM run WHERE seq = ?1")?;
+            let mut delete = t.prepare("DELETE FROM main.run WHERE seq = ?1")?;
             rows.iter().try_for_each(|row| delete.execute([row.seq]).map(|_| ()))
         })?;
         Ok(rows.iter().map(|row| row.id.clone()).collect())

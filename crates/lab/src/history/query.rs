@@ -2,7 +2,7 @@
 
 use super::process::{Liveness, ProcessIdentity, Surroundings};
 use super::schema::IMPORT;
-use super::{RunId, UtcTime};
+use super::{Label, RunId, UtcTime};
 use rusqlite::{Connection, Row, params};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -84,6 +84,8 @@ pub struct RunRow {
     pub target: String,
     /// A short description of the workload.
     pub load: String,
+    /// The user's name for it.
+    pub label: Option<Label>,
     /// PID of the process that wrote it, in its PID namespace.
     pub pid: u32,
     /// Number of steps kept.
@@ -131,6 +133,8 @@ pub struct Filter {
     pub state: Option<RunState>,
     /// Only runs whose target contains this text, case-sensitive.
     pub target_contains: Option<String>,
+    /// Only runs with this label.
+    pub label: Option<Label>,
 }
 
 impl Filter {
@@ -138,11 +142,12 @@ impl Filter {
         self.kind.as_ref().is_none_or(|kind| *kind == row.kind)
             && self.state.is_none_or(|state| state == row.state)
             && self.target_contains.as_ref().is_none_or(|text| row.target.contains(text))
+            && (self.label.is_none() || self.label == row.label)
     }
 }
 
 const RUN_COLUMNS: &str = "run.seq, run.id, run.kind, run.state, run.started_ns,
-    run.finished_ns, run.exit_code, run.verdict, run.command_line, run.target, run.load, run.pid,
+    run.finished_ns, run.exit_code, run.verdict, run.command_line, run.target, run.load, run.label, run.pid,
     run.pid_started_ticks, run.pid_namespace, run.boot_id,
     (SELECT count(*) FROM step WHERE step.run_seq = run.seq) AS steps";
 
@@ -174,6 +179,7 @@ fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<RunRow> {
         command_line: row.get("command_line")?,
         target: row.get("target")?,
         load: row.get("load")?,
+        label: row.get::<_, Option<String>>("label")?.map(Label::stored),
         pid: process.pid,
         steps: row.get("steps")?,
         seq: row.get("seq")?,
@@ -215,11 +221,17 @@ pub(super) fn names(connection: &Connection) -> rusqlite::Result<(Vec<RunId>, Ve
     pairs.collect()
 }
 
+/// Returns the IDs of the runs that have a label, oldest first.
+pub(super) fn of_label(connection: &Connection, label: &Label) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT id FROM run WHERE label = ?1 ORDER BY seq")?;
+    statement.query_map([label.as_str()], |row| row.get(0))?.collect()
+}
+
 /// Returns the IDs of the runs whose workload contains a text, oldest first.
-pub(super) fn of_label(connection: &Connection, label: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn of_load(connection: &Connection, load: &str) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT id FROM run WHERE instr(load, ?1) > 0 ORDER BY seq";
     let mut statement = connection.prepare(sql)?;
-    statement.query_map([label], |row| row.get(0))?.collect()
+    statement.query_map([load], |row| row.get(0))?.collect()
 }
 
 /// Returns the IDs of the runs of a system, oldest first: the host, or the system that an import names, or the target.
@@ -281,5 +293,24 @@ pub(super) fn show(
         // The document was stored without them.
         its_steps.extend(steps.iter().map(|step| step.result.clone()));
     }
+    if let Some(Value::Object(document)) = &mut document {
+        // The label may have changed since the document was stored.
+        document.remove("label");
+        if let Some(label) = &row.label {
+            document.insert("label".to_owned(), Value::from(label.as_str()));
+        }
+    }
     Ok(StoredRun { row, head, steps, document })
+}
+
+/// Returns the document of a run as JSON; `None` if it was not closed.
+pub(super) fn document(connection: &Connection, seq: i64) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare_cached("SELECT document FROM run WHERE seq = ?1")?;
+    statement.query_row([seq], |row| row.get(0))
+}
+
+/// Returns the result of the first step of a run as JSON.
+pub(super) fn first_step(connection: &Connection, seq: i64) -> rusqlite::Result<String> {
+    let sql = "SELECT result FROM step WHERE run_seq = ?1 ORDER BY step_index LIMIT 1";
+    connection.prepare_cached(sql)?.query_row([seq], |row| row.get(0))
 }

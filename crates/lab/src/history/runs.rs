@@ -1,12 +1,13 @@
-//! How users name several runs at once: a range, a label, a system.
+//! How users name several runs at once: a range, a label, a workload, a system.
 
-use super::{History, HistoryError, IMPORT, RunId, RunRef, query};
+use super::{History, HistoryError, IMPORT, Label, RunId, RunRef, query};
 use std::fmt;
 use std::str::FromStr;
 
 /// What separates the ends of a range.
 const TO: &str = "..";
 const LABEL: &str = "label:";
+const LOAD: &str = "load:";
 const SYSTEM: &str = "system:";
 
 /// Runs as the user names them. [`History::select`] finds them.
@@ -15,8 +16,10 @@ pub enum Runs {
     One(RunRef),
     /// Two runs and those between them, from the first to the second: `last-5..last`.
     Range(RunRef, RunRef),
+    /// Runs that have this label.
+    Label(Label),
     /// Runs whose workload contains this text, case-sensitive, as `iogauge history list` shows it.
-    Label(String),
+    Load(String),
     /// Runs of this system: the host, or the system that the results were imported as.
     System(String),
 }
@@ -34,8 +37,11 @@ impl FromStr for Runs {
 
     fn from_str(text: &str) -> Result<Self, HistoryError> {
         let value = |prefix| text.strip_prefix(prefix).filter(|value: &&str| !value.is_empty());
-        if let Some(label) = value(LABEL) {
-            return Ok(Self::Label(label.to_owned()));
+        if let Some(label) = text.strip_prefix(LABEL) {
+            return label.parse().map(Self::Label);
+        }
+        if let Some(load) = value(LOAD) {
+            return Ok(Self::Load(load.to_owned()));
         }
         if let Some(system) = value(SYSTEM) {
             return Ok(Self::System(system.to_owned()));
@@ -53,13 +59,14 @@ impl fmt::Display for Runs {
             Self::One(run) => run.fmt(f),
             Self::Range(first, second) => write!(f, "{first}{TO}{second}"),
             Self::Label(label) => write!(f, "{LABEL}{label}"),
+            Self::Load(load) => write!(f, "{LOAD}{load}"),
             Self::System(system) => write!(f, "{SYSTEM}{system}"),
         }
     }
 }
 
 impl History {
-    /// Returns the runs that a user names, at least one. Those of a label or a system are in the order in which they
+    /// Returns the runs that a user names, at least one. Those of a label, a workload or a system are in the order in which they
     /// began.
     ///
     /// # Errors
@@ -77,6 +84,7 @@ impl History {
                 places.into_iter().map(|place| reference(&names[place], place)).collect()
             }
             Runs::Label(label) => self.named(|c| query::of_label(c, label))?,
+            Runs::Load(load) => self.named(|c| query::of_load(c, load))?,
             Runs::System(system) => self.named(|c| query::of_system(c, system))?,
         };
         if found.is_empty() {
@@ -136,19 +144,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_named_by_reference_range_label_or_system() {
+    fn runs_are_named_by_reference_range_label_load_or_system() {
         let one = |text: &str| text.parse::<RunRef>().unwrap();
         for (text, runs) in [
             ("last-1", Runs::One(one("last-1"))),
             ("last-5..last", Runs::Range(one("last-5"), one("last"))),
             ("x7k2..-1", Runs::Range(one("x7k2"), one("last-1"))),
-            ("label:randread 4 KiB", Runs::Label("randread 4 KiB".to_owned())),
+            ("label:before update", Runs::Label("before update".parse().unwrap())),
+            ("load:randread 4 KiB", Runs::Load("randread 4 KiB".to_owned())),
             ("system:array1", Runs::System("array1".to_owned())),
         ] {
             assert_eq!(text.parse::<Runs>().unwrap(), runs, "{text}");
             assert_eq!(runs.to_string().parse::<Runs>().unwrap(), runs, "{text}");
         }
-        for text in ["", "..", "last..", "..last", "label:", "system:", "a b", "last...last"] {
+        for text in
+            ["", "..", "last..", "..last", "label:", "load:", "system:", "a b", "last...last"]
+        {
             assert!(text.parse::<Runs>().is_err(), "{text}");
         }
     }

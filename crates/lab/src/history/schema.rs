@@ -7,11 +7,11 @@ use rusqlite::{Connection, Error, ErrorCode, Transaction};
 pub const IMPORT: &str = "import";
 
 /// `PRAGMA user_version`: the version of the tables that this program reads and writes.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
 
 /// A run's state is `running` from its beginning to its end. A reader finds out from the process's
 /// identity whether the process died in between. Times are nanoseconds since 1970 in UTC. `seq`
-/// rises with every run and is never reused.
+/// rises with every run and is never reused. `label` is missing in version 1.
 const TABLES: &str = "
 CREATE TABLE run (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,6 +25,7 @@ CREATE TABLE run (
     command_line TEXT NOT NULL,
     target TEXT NOT NULL,
     load TEXT NOT NULL,
+    label TEXT,
     head TEXT NOT NULL,
     document TEXT,
     pid INTEGER NOT NULL,
@@ -42,12 +43,23 @@ CREATE TABLE step (
 ) STRICT;
 ";
 
-/// Every column of the tables.
+/// Every column of the tables of version 1.
 const COLUMNS: [&str; 2] = [
     "SELECT seq, id, kind, state, started_ns, finished_ns, exit_code, verdict, command_line, target, load, head, \
      document, pid, pid_started_ticks, pid_namespace, boot_id FROM run",
     "SELECT run_seq, step_index, label, recorded_ns, result FROM step",
 ];
+
+/// The column that version 2 adds.
+const LABEL: &str = "SELECT label FROM run";
+const ADD_LABEL: &str = "ALTER TABLE run ADD COLUMN label TEXT";
+
+/// Stands in front of the table of version 1 on a medium that cannot be written. A temporary view hides a table of the
+/// same name.
+const STAND_IN: &str = "
+PRAGMA temp_store = MEMORY;
+CREATE TEMP VIEW run AS SELECT *, NULL AS label FROM main.run;
+";
 
 /// Figures of each database worker, from the results of steps, for users who read the file with
 /// SQL. The tables have all the data, so a file without this view has the same version.
@@ -72,6 +84,8 @@ pub(super) enum Opened {
     Empty,
     /// A history of this version.
     Current,
+    /// A history of an earlier version.
+    Older,
     /// A history of a later version.
     Newer(i32),
     /// A database of another program.
@@ -85,15 +99,18 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Opened> {
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     Ok(match (application, version, tables) {
         (0, 0, 0) => Opened::Empty,
-        (APPLICATION_ID, SCHEMA_VERSION, _) if has_tables(connection)? => Opened::Current,
+        // A process of an earlier version that was running during the conversion sets its version again.
+        (APPLICATION_ID, 1..=SCHEMA_VERSION, _) if have(connection, &COLUMNS)? => {
+            if have(connection, &[LABEL])? { Opened::Current } else { Opened::Older }
+        }
         (APPLICATION_ID, later, _) if later > SCHEMA_VERSION => Opened::Newer(later),
         _ => Opened::Foreign,
     })
 }
 
-/// Returns true if all needed columns exist: an application ID alone is easily set.
-fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
-    for columns in COLUMNS {
+/// Returns true if all columns exist: an application ID alone is easily set.
+fn have(connection: &Connection, columns: &[&str]) -> rusqlite::Result<bool> {
+    for columns in columns {
         match connection.prepare(columns) {
             Ok(_) => {}
             Err(error) if is_unknown_name(&error) => return Ok(false),
@@ -118,6 +135,19 @@ pub(super) fn has_view(connection: &Connection) -> rusqlite::Result<bool> {
 /// Makes the view, also in an older history without it.
 pub(super) fn create_view(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(WORKER)
+}
+
+/// Converts the tables of an earlier version. If several processes do so at once, the first one converts them.
+pub(super) fn convert(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    if identify(transaction)? == Opened::Older {
+        transaction.execute_batch(ADD_LABEL)?;
+    }
+    Ok(())
+}
+
+/// Lets queries read the tables of an earlier version, which stay as they are.
+pub(super) fn stand_in(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(STAND_IN)
 }
 
 /// Makes the tables. If several processes do so at once, the first one makes them.

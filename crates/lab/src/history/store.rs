@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for other processes.
 pub(super) const BUSY_WAIT: Duration = Duration::from_secs(30);
+/// How long to try again if SQLite cannot open a file. After a process was killed, the next ones rebuild the index of the
+/// log that it left, and the last of them removes both; another one that opens them meanwhile may fail.
+const REMOVAL_WAIT: Duration = Duration::from_millis(200);
 
 /// A page of a new history holds several steps of an imported run, of one or two kilobytes each.
 /// Larger pages would lengthen the log of single steps. The changes of one transaction fit into the
@@ -121,6 +124,9 @@ impl Store {
             // anything is in it.
             store.write(Durability::Machine, schema::create)?;
         }
+        if store.access == Access::Full && store.found()? == Opened::Older {
+            store.write(Durability::Machine, schema::convert)?;
+        }
         store.refuse_unknown()?;
         // With a write-ahead log, readers and one writer do not wait for each other.
         if store.access == Access::Full {
@@ -174,6 +180,7 @@ impl Store {
         let path = self.path.clone();
         match self.found()? {
             Opened::Current => Ok(()),
+            Opened::Older => schema::stand_in(&self.connection).map_err(|e| self.error(e)),
             Opened::Newer(found) => {
                 Err(HistoryError::NewerSchema { path, found, known: SCHEMA_VERSION })
             }
@@ -287,18 +294,17 @@ fn make_directory(path: &Path) -> Result<(), HistoryError> {
 /// Retries what another process blocked. SQLite's own waiting does not cover every case, such as
 /// the change to a write-ahead log.
 fn retry_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    let end = Instant::now() + BUSY_WAIT;
+    let begin = Instant::now();
     loop {
-        match attempt() {
-            Err(error)
-                if matches!(
-                    error.sqlite_error_code(),
-                    Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-                ) && Instant::now() < end =>
-            {
-                sleep(Duration::from_millis(5));
-            }
-            result => return result,
+        let result = attempt();
+        let wait = match result.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => BUSY_WAIT,
+            Some(ErrorCode::CannotOpen) => REMOVAL_WAIT,
+            _ => return result,
+        };
+        if begin.elapsed() >= wait {
+            return result;
         }
+        sleep(Duration::from_millis(5));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
-use super::{HistoryError, RunId, UtcTime, run_lock};
+use super::{HistoryError, Label, RunId, UtcTime, run_lock};
 use rusqlite::{ErrorCode, Transaction, named_params, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub struct NewRun {
     pub target: String,
     /// A short description of the workload: `randread 4 KiB depth 32`.
     pub load: String,
+    /// The user's name for it.
+    pub label: Option<Label>,
     /// The head of its document, as far as it is known.
     pub head: Value,
 }
@@ -156,9 +158,9 @@ pub(super) fn insert_run(
     process: &ProcessIdentity,
 ) -> rusqlite::Result<Option<i64>> {
     let inserted = transaction.execute(
-        "INSERT INTO run (id, kind, state, started_ns, command_line, target, load, head,
+        "INSERT INTO run (id, kind, state, started_ns, command_line, target, load, label, head,
                           pid, pid_started_ticks, pid_namespace, boot_id)
-         VALUES (:id, :kind, 'running', :started, :command_line, :target, :load, :head,
+         VALUES (:id, :kind, 'running', :started, :command_line, :target, :load, :label, :head,
                  :pid, :ticks, :namespace, :boot)
          ON CONFLICT (id) DO NOTHING",
         named_params! {
@@ -168,6 +170,7 @@ pub(super) fn insert_run(
             ":command_line": run.command_line,
             ":target": run.target,
             ":load": run.load,
+            ":label": run.label.as_ref().map(Label::as_str),
             ":head": run.head,
             ":pid": process.pid,
             ":ticks": process.started_ticks.cast_signed(),

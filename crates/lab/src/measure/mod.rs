@@ -121,7 +121,7 @@ pub fn step(
         watch.observer.so_far(&mut || so_far(&account, machine.as_ref(), pool));
     }
     // The machine's counters belong to the window that has just ended, not to the draining.
-    let after = machine.as_mut().map(|machine| machine.sampler.mark()).transpose()?;
+    let after = machine.as_mut().map(Machine::mark).transpose()?;
     let place = Setting { queue_depth: step.queue_depth(), rate_iops: rate_of(step) };
     let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
     let is_over = pool.finished() && ends_by_itself;
@@ -253,7 +253,7 @@ fn so_far(
 }
 
 /// The machine at the start of a step.
-struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     sampler: &'a mut Sampler,
     before: Counters,
     began: UtcTime,
@@ -262,15 +262,20 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn begin(sampler: &'a mut Sampler, pool: &dyn WorkerPool) -> Result<Self, LabError> {
+    pub(crate) fn begin(sampler: &'a mut Sampler, pool: &dyn WorkerPool) -> Result<Self, LabError> {
         let before = sampler.mark()?;
         let polled_ns_before = pool.live().polled_ns;
         let (began, cpu_before) = (UtcTime::now(), pool.cpu());
         Ok(Self { sampler, before, began, cpu_before, polled_ns_before })
     }
 
+    /// Reads the machine.
+    pub(crate) fn mark(&mut self) -> Result<Counters, LabError> {
+        Ok(self.sampler.mark()?)
+    }
+
     /// Adds to a result what the machine did until `after`. `windows` are the I/Os of the same time.
-    fn tell(
+    pub(crate) fn tell(
         &self,
         result: &mut StepResult,
         after: Option<&Counters>,
@@ -313,10 +318,10 @@ pub(crate) fn logical(ios: u64, bytes: u64, hosts: &[HostResult]) -> Logical {
 }
 
 /// I/Os between two readings of the machine: those of the windows and those left out.
-struct Stretch {
-    ios: u64,
-    bytes: u64,
-    seconds: f64,
+pub(crate) struct Stretch {
+    pub(crate) ios: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
 }
 
 impl Stretch {
@@ -425,7 +430,7 @@ fn rate_of(step: &Step) -> Option<f64> {
 }
 
 /// Returns the figures of a window as a step's result, without those of the machine.
-fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult {
+pub(crate) fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult {
     let seconds = total.seconds();
     let direction = |op: Op| direction(total.tally(op), op, seconds, &series);
     let workers = total.workers.iter().enumerate().map(|(index, worker)| {

@@ -8,7 +8,7 @@ use iogauge_model::result::{IntervalPoint, LatencyBands};
 const MOST: usize = 1200;
 
 /// A series whose intervals double in length whenever it becomes too long.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Series {
     points: Vec<IntervalPoint>,
     /// Maximum number of intervals.
@@ -18,6 +18,12 @@ pub(crate) struct Series {
     /// Number of ticks in the last interval so far.
     joined: usize,
     at_seconds: f64,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Series {

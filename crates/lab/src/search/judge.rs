@@ -81,16 +81,34 @@ impl Judged {
         if !self.value.is_finite() {
             return Verdict::Open;
         }
-        let [low, high] = self.ci95;
-        // The lower end is widened as a ratio, because a latency is above zero. If the interval reaches zero, its upper
-        // half gives the ratio.
-        let ratio = if low > 0.0 { low / self.value } else { (1.0 - high / self.value).exp() };
-        let low = self.value * ratio.powf(CARE);
-        let high = self.value + (high - self.value) * CARE;
+        let [low, high] = self.widened(CARE).ci95;
         match (low, high) {
             (_, high) if high <= self.bound() => Verdict::Holds,
             (low, _) if low > self.bound() => Verdict::Breaks,
             _ => Verdict::Open,
+        }
+    }
+
+    /// Returns the statistic with its CI made `times` as wide. The lower end is widened as a ratio, because a latency is
+    /// above zero. If the interval reaches zero, its upper half gives the ratio. Unknown ends stay unknown.
+    pub(super) fn widened(self, times: f64) -> Self {
+        let [low, high] = self.ci95;
+        if times <= 1.0 || self.value <= 0.0 || high.is_infinite() && low <= 0.0 {
+            return self;
+        }
+        let ratio = if low > 0.0 { low / self.value } else { (1.0 - high / self.value).exp() };
+        let low = self.value * ratio.powf(times);
+        let high = self.value + (high - self.value) * times;
+        Self { ci95: [low, high], ..self }
+    }
+
+    /// Returns the verdict of the CI as it is.
+    pub(super) fn plain_verdict(&self) -> Verdict {
+        let [low, high] = self.ci95;
+        match () {
+            () if self.n > 0 && high <= self.bound() => Verdict::Holds,
+            () if self.n > 0 && low > self.bound() => Verdict::Breaks,
+            () => Verdict::Open,
         }
     }
 
@@ -141,19 +159,30 @@ pub(super) fn all(
     series: &[IntervalPoint],
     exceeding: &Exceeding,
 ) -> Vec<Judged> {
+    all_with_care(limits, latencies, series, exceeding, (1.0, Judged::verdict))
+}
+
+/// As [`all`], with CIs made several times as wide, and another verdict by which the worst host is found.
+pub(super) fn all_with_care(
+    limits: &[Limit],
+    latencies: &Directions<'_>,
+    series: &[IntervalPoint],
+    exceeding: &Exceeding,
+    (times, verdict): (f64, fn(&Judged) -> Verdict),
+) -> Vec<Judged> {
     let judge = |(place, limit): (usize, &Limit)| {
         let hosts = latencies.hosts().iter().filter(|_| limit.each);
         let of_host = |(number, own): &(usize, Directions<'_>)| {
             let of_side = own.of(limit.side);
             let (mean, effective) = exceeding.of_host(place, *number, of_side.mean_ns());
-            Judged::of(*limit, of_side, &mean, effective)
+            Judged::of(*limit, of_side, &mean, effective).widened(times)
         };
-        if let Some(worst) = worst(hosts.map(of_host)) {
+        if let Some(worst) = worst(hosts.map(of_host), verdict) {
             return worst;
         }
         let of_side = latencies.of(limit.side);
         let mean = estimates::latency_mean(series, which(limit.side), of_side.mean_ns());
-        Judged::of(*limit, of_side, &mean, exceeding.effective_ios(place))
+        Judged::of(*limit, of_side, &mean, exceeding.effective_ios(place)).widened(times)
     };
     limits.iter().enumerate().map(judge).collect()
 }
@@ -162,8 +191,8 @@ pub(super) fn all(
 /// all. It is that of the host with the largest statistic among those with the worst verdict. The intervals are those
 /// of each host alone. Of many equal hosts, the largest statistic is above their common one by chance, so a limit on
 /// each host allows somewhat less load, the more hosts there are and the shorter the window is.
-fn worst(hosts: impl Iterator<Item = Judged>) -> Option<Judged> {
-    let rank = |judged: &Judged| match judged.verdict() {
+fn worst(hosts: impl Iterator<Item = Judged>, verdict: fn(&Judged) -> Verdict) -> Option<Judged> {
+    let rank = |judged: &Judged| match verdict(judged) {
         Verdict::Breaks => 2,
         Verdict::Open => 1,
         Verdict::Holds => 0,
@@ -275,10 +304,11 @@ mod tests {
         let at = |value: f64, half| Judged { value, ..of(value, half) };
         let (holds, open, breaks) = (at(9e6, 0.1e6), at(9.5e6, 2e6), at(11e6, 0.1e6));
         let high = at(12e6, 9e6);
-        assert_eq!(worst([holds, open, breaks, high].into_iter()), Some(breaks));
-        assert_eq!(worst([holds, open, high].into_iter()), Some(high));
-        assert_eq!(worst([holds, at(8e6, 0.1e6)].into_iter()), Some(holds));
-        assert_eq!(worst([].into_iter()), None);
+        let worst = |hosts: &[Judged]| worst(hosts.iter().copied(), Judged::verdict);
+        assert_eq!(worst(&[holds, open, breaks, high]), Some(breaks));
+        assert_eq!(worst(&[holds, open, high]), Some(high));
+        assert_eq!(worst(&[holds, at(8e6, 0.1e6)]), Some(holds));
+        assert_eq!(worst(&[]), None);
     }
 
     #[test]

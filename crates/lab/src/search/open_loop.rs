@@ -6,7 +6,7 @@
 
 mod closed_loop;
 mod least;
-mod point;
+pub(super) mod point;
 
 use super::bench::{Bench, ClientBound};
 use super::capacity;

@@ -1,5 +1,6 @@
 //! A measuring invocation: prepares the target, measures the workload, gathers caveats.
 
+pub mod check;
 pub mod doctor;
 pub mod files;
 mod fio_pool;
@@ -394,7 +395,7 @@ pub fn step_caveats(
     facts.extend(caveats::left_behind(&measured.left_behind));
     facts.extend(caveats::slow_logs(&measured.log_waits, &measured.result, measured.workers));
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
-        facts.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
+        facts.extend(caveats::nothing_in(&measured.result, why_nothing(rig, &loads, measured)));
         facts.extend(caveats::of_step(&measured.result, &loads, measured.workers));
     }
     facts.extend(process_pauses::fact(
@@ -428,12 +429,19 @@ fn losses(rig: &Rig, losses: &[String]) -> Vec<Fact> {
 }
 
 /// Returns why nothing completed in a step, if more is known than its figures show.
-fn why_nothing(rig: &Rig, measured: &Measured) -> Option<NothingWhy> {
+fn why_nothing(rig: &Rig, loads: &[Load], measured: &Measured) -> Option<NothingWhy> {
     if measured.failed_before > 0 {
         return Some(NothingWhy::FailedBefore);
     }
-    let via_fio = rig.via().is_some() && measured.result.seconds == 0.0;
-    via_fio.then_some(NothingWhy::NoneReported)
+    if measured.result.seconds > 0.0 {
+        return None;
+    }
+    if rig.via().is_some() {
+        return Some(NothingWhy::NoneReported);
+    }
+    // No worker came back from its first I/O, so none handed over a window.
+    let has_more = !loads.iter().any(Load::ends_by_itself) && measured.pauses.paused.times == 0;
+    has_more.then_some(NothingWhy::NoneReturned)
 }
 
 /// Returns the caveat of a measurement that ended early: the user ended it, or a disk ran out of

@@ -185,6 +185,13 @@ impl Rig {
         matches!(self.medium, Medium::Simulated(_))
     }
 
+    /// Restarts a simulated device, as [`DeviceSlot::restarted`] does. Changes nothing on a real target.
+    pub fn restart(&mut self, restarts: u64) {
+        if let Medium::Simulated(slot) = &mut self.medium {
+            *slot = slot.restarted(restarts);
+        }
+    }
+
     pub(crate) fn target_mut(&mut self) -> Option<(&mut Target, &Roots)> {
         match &mut self.medium {
             Medium::Real(target) => Some((target, &self.roots)),

@@ -8,6 +8,7 @@ mod autocorrelation;
 mod batch_means;
 mod change_point;
 mod drift;
+mod e_divisive;
 mod excursion;
 mod long_run;
 mod looks;
@@ -20,17 +21,22 @@ mod student_t;
 #[cfg(test)]
 pub(crate) mod synthetic;
 mod wander;
+mod welch;
 
-pub use autocorrelation::autocorrelation_time;
+pub use autocorrelation::{
+    SegmentCorrelation, autocorrelation_time, correlation_time, segment_correlation,
+};
 pub use batch_means::{Batch, mean, ratio};
 pub use change_point::{ChangePoint, change_point};
 pub use drift::{Drift, drift};
+pub use e_divisive::{DistributionChange, SHORTEST_SEGMENT, e_divisive, shortest_series};
 pub use excursion::{Excursion, excursion};
-pub use looks::Looks;
-pub use paired::{paired_ratio, pairs_wanted};
+pub use looks::{Looks, widening};
+pub use paired::Spread;
 pub use quantile::{QuantileEstimate, at_most, effective_ios, quantile};
 pub use settle::mser5;
 pub use standard_error::{NORMAL_95, standard_error};
 pub use steady::{STEADY_ROUNDS, SteadyCheck, first_steady, steady_state};
 pub use student_t::{t_cdf, t_quantile};
 pub use wander::{Difference, Wander};
+pub use welch::{ratio_of_levels, welch};

@@ -1,6 +1,6 @@
 //! `iogauge hosts-curve`: the capacity of one, two, four and more of the hosts, and where more hosts add nothing.
 
-use super::kit::{NOTHING, counted, table, whole, words};
+use super::kit::{NOTHING, counted, table, whole, why_no_capacity, words};
 use super::plan::{SuiteStep, Work};
 use super::{CaveatFilter, Needs, Site, Suite, SuiteError};
 use crate::search::SearchPlan;
@@ -195,7 +195,7 @@ fn verdict(
             iops_of(hosts)
         )],
         HostsOutcome::UndecidedAt(hosts) => {
-            vec![format!("Undecided: the search on {} {}.", key(hosts), why(stopped_by(hosts)))]
+            vec![format!("Undecided: the search on {} {}.", key(hosts), why_no_capacity(stopped_by(hosts)))]
         }
     };
     if let (true, Some(efficiency)) = (last.hosts > 1 && last.given, last.scaling_efficiency) {
@@ -213,19 +213,6 @@ fn verdict(
         );
     }
     sentences
-}
-
-/// Returns why a search does not allow a verdict.
-fn why(stopped_by: Option<StoppedBy>) -> &'static str {
-    match stopped_by {
-        Some(StoppedBy::Unattainable) => "found no load that keeps the limit",
-        Some(StoppedBy::Budget) => "needs a larger --budget",
-        Some(StoppedBy::MaxDepth) => "needs a larger --max-depth",
-        Some(StoppedBy::Starved) => "lacked processor time",
-        Some(StoppedBy::Interrupted) => "was interrupted",
-        Some(StoppedBy::Ended) => "ended because I/Os failed",
-        _ => "found no capacity",
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::search::limit_value;
 use iogauge_model::limit::Directions;
 pub(crate) use iogauge_model::result::StepTotal as Total;
 use iogauge_model::result::{
-    Cell, DirectionResult, Estimate, LimitValue, StepResult, SuiteStepResult, Table,
+    Cell, DirectionResult, Estimate, LimitValue, StepResult, StoppedBy, SuiteStepResult, Table,
 };
 use iogauge_model::units::{Bytes, Count};
 use iogauge_model::{Histogram, Limit};
@@ -217,4 +217,17 @@ pub(crate) fn judged<T>(step: &StepResult, judge: impl FnOnce(&Directions<'_>) -
     let none = Histogram::new();
     let of = |direction| latencies(direction).unwrap_or(&none);
     judge(&Directions::new(of(&step.read), of(&step.write), of(&step.sync)))
+}
+
+/// Returns why a search does not allow a verdict.
+pub(crate) fn why_no_capacity(stopped_by: Option<StoppedBy>) -> &'static str {
+    match stopped_by {
+        Some(StoppedBy::Unattainable) => "found no load that keeps the limit",
+        Some(StoppedBy::Budget) => "needs a larger --budget",
+        Some(StoppedBy::MaxDepth) => "needs a larger --max-depth",
+        Some(StoppedBy::Starved) => "lacked processor time",
+        Some(StoppedBy::Interrupted) => "was interrupted",
+        Some(StoppedBy::Ended) => "ended because I/Os failed",
+        _ => "found no capacity",
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
         block_bytes: 512,
         engine: EngineKind::Psync,
         processors: 2,
+        disks: 1,
+        requests: 0,
         memory_bytes: 8 << 30,
         hosts: 1,
     }
@@ -112,6 +114,7 @@ pub(crate) fn measured(place: StepPlace, result: StepResult) -> SuiteStepResult 
         part: 0,
         asked: Step::single(Load::default(), 0, 0),
         result: SuiteOutcome::Step(Box::new(result)),
+        check: None,
         caveats: Vec::new(),
         interrupted: false,
     }

@@ -10,31 +10,35 @@
 
 mod best_worst;
 mod blocksize;
+mod check;
 mod file;
 mod hosts_curve;
 mod iometer;
 mod kit;
 mod ladder;
 #[cfg(test)]
-mod made_up;
+pub(crate) mod made_up;
 mod oltp;
 mod options;
 mod own;
 mod plan;
+mod rates;
 mod runner;
 mod seconds;
 mod site;
 mod snia;
 mod verify;
 
+pub use check::{Check, Requirement};
 pub use file::{FileLoad, ReadLoad};
 pub use hosts_curve::HostsCurve;
-pub(crate) use kit::judged;
+pub(crate) use kit::{Column, NOTHING, counted, judged, table, why_no_capacity, words};
 pub use kit::{limit_values, measured_limit_values};
 pub use options::{DRAWN, SuiteError, SuiteOptions};
 pub use own::{Own, OwnJob, OwnStep, content_word};
 pub use plan::{SuiteStep, Work, planned};
-pub use runner::{Ran, run};
+pub use runner::{Ground, Ran, run};
+pub(crate) use site::processors;
 pub use site::{Needs, Site, SiteKind};
 
 use iogauge_model::Caveat;
@@ -150,6 +154,8 @@ const DEFINITIONS: &[(&str, &str, Build)] = &[
     definition!("blocksize", Build::Verdict(blocksize::build)),
     definition!("ladder", Build::Verdict(ladder::build)),
     definition!("verify", Build::Code(verify::build)),
+    definition!("seastar", Build::Code(rates::seastar::build)),
+    definition!("iocost", Build::Code(rates::iocost::build)),
     definition!("snia-iops", Build::Code(snia::iops::build)),
     definition!("snia-throughput", Build::Code(snia::throughput::build)),
     definition!("snia-latency", Build::Code(snia::latency::build)),

@@ -1,6 +1,6 @@
 //! The steps of a suite before they run.
 
-use crate::search::SearchPlan;
+use crate::search::{CheckPlan, SearchPlan};
 use crate::session::{HostsUsed, Region};
 use iogauge_model::result::{PlannedStep, StepPlace};
 use iogauge_model::{Load, Step};
@@ -17,6 +17,36 @@ pub enum Work {
         /// How to search.
         plan: SearchPlan,
     },
+    /// A check whether a requirement is met.
+    Check {
+        /// The workload. The check sets its rate or its queue depth.
+        load: Box<Load>,
+        /// The requirement.
+        plan: CheckPlan,
+    },
+}
+
+impl Work {
+    /// True if it writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Step(step) => step.writes(),
+            Self::Search { load, .. } | Self::Check { load, .. } => load.writes(),
+        }
+    }
+
+    /// Returns the same work with other random choices; `number` distinguishes them.
+    #[must_use]
+    pub fn with_seed(&self, number: u64) -> Self {
+        let mut other = self.clone();
+        let loads: Vec<&mut Load> = match &mut other {
+            Self::Step(step) => step.jobs.iter_mut().map(|job| &mut job.load).collect(),
+            Self::Search { load, .. } | Self::Check { load, .. } => vec![&mut **load],
+        };
+        loads.into_iter().for_each(|load| load.seed = load.seed.wrapping_add(number));
+        other
+    }
 }
 
 /// A step of a suite.
@@ -80,6 +110,7 @@ impl SuiteStep {
         match &self.work {
             Work::Step(step) => step.clone(),
             Work::Search { load, plan } => Step::single((**load).clone(), 0, plan.budget_ns),
+            Work::Check { load, plan } => Step::single(plan.load(load), 0, plan.budget_ns),
         }
     }
 
@@ -89,16 +120,14 @@ impl SuiteStep {
         match &self.work {
             Work::Step(step) => Region::of_jobs(step, &self.regions),
             Work::Search { load, plan } => vec![(plan.deepest(load), Region::All)],
+            Work::Check { load, plan } => vec![(plan.load(load), Region::All)],
         }
     }
 
     /// True if it writes.
     #[must_use]
     pub fn writes(&self) -> bool {
-        match &self.work {
-            Work::Step(step) => step.writes(),
-            Work::Search { load, .. } => load.writes(),
-        }
+        self.work.writes()
     }
 
     /// Returns its cost.
@@ -106,9 +135,10 @@ impl SuiteStep {
     pub(super) fn cost(&self) -> Cost {
         let step = match &self.work {
             Work::Step(step) => step,
-            Work::Search { load, plan } => {
+            Work::Search { load, plan: SearchPlan { budget_ns, .. } }
+            | Work::Check { load, plan: CheckPlan { budget_ns, .. } } => {
                 let written_bytes = if load.writes() { None } else { Some(0) };
-                return Cost { time_ns: Some(plan.budget_ns), written_bytes };
+                return Cost { time_ns: Some(*budget_ns), written_bytes };
             }
         };
         let counted = step.jobs.iter().all(|job| job.load.is_counted());

@@ -28,14 +28,40 @@ pub struct Ran {
     pub interrupted: bool,
 }
 
-/// Runs the steps of a plan that the suite wants, on a prepared target. `done` are the steps of an
+/// What the steps of a suite run on.
+pub trait Ground {
+    /// Runs a step. Returns `None` if the run is to end without it.
+    ///
+    /// # Errors
+    /// A worker cannot be started, or its engine fails.
+    fn run(
+        &mut self,
+        step: &SuiteStep,
+        tracing: Option<&mut Tracing>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<SuiteStepResult>, LabError>;
+}
+
+/// A prepared target.
+impl Ground for Rig {
+    fn run(
+        &mut self,
+        step: &SuiteStep,
+        tracing: Option<&mut Tracing>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<SuiteStepResult>, LabError> {
+        one(self, step, tracing, watch).map(Some)
+    }
+}
+
+/// Runs the steps of a plan that the suite wants. `done` are the steps of an
 /// earlier run that is being resumed. The observer gets each step as soon as it ends. A tracer traces
 /// each.
 ///
 /// # Errors
 /// A worker cannot be started, or its engine fails.
 pub fn run(
-    rig: &mut Rig,
+    ground: &mut dyn Ground,
     suite: &dyn Suite,
     site: &Site,
     plan: &[SuiteStep],
@@ -66,7 +92,11 @@ pub fn run(
             .filter(|later| steps.iter().all(|known| known.place.key != later.place.key));
         let after_ns = later.filter_map(|later| later.cost().time_ns).sum();
         watch.observer.suite_step_begins(index, number, &step.place, after_ns);
-        let measured = SuiteStepResult { part, ..one(rig, step, tracing.as_deref_mut(), watch)? };
+        let Some(measured) = ground.run(step, tracing.as_deref_mut(), watch)? else {
+            interrupted = watch.interrupt.is_set();
+            break;
+        };
+        let measured = SuiteStepResult { part, ..measured };
         watch.observer.suite_step(&measured);
         interrupted = measured.interrupted;
         steps.push(measured);
@@ -95,6 +125,7 @@ fn one(
     let mut beside = Beside::new(&mut within, tracing.as_deref_mut());
     let mut watch = Watch { observer: &mut beside, interrupt: watch.interrupt };
     let asked = step.asked();
+    let mut check = None;
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
             let mut measured = session::run_on(rig, asked, &step.regions, &mut watch)?;
@@ -127,11 +158,17 @@ fn one(
             }
             (SuiteOutcome::Search(Box::new(search)), caveats, interrupted)
         }
+        Work::Check { load, plan } => {
+            let checked = session::check::check(rig, load, plan, &mut watch)?;
+            check = Some(Box::new(checked.check));
+            let result = SuiteOutcome::Step(Box::new(checked.result));
+            (result, checked.caveats, checked.interrupted)
+        }
     };
     // It is repeated when the run is resumed.
     let has_lost = caveats.iter().any(|caveat| caveat.code == CaveatCode::HostLost);
     let (place, interrupted) = (step.place.clone(), interrupted || has_lost);
-    Ok(SuiteStepResult { place, started, part: 0, asked, result, caveats, interrupted })
+    Ok(SuiteStepResult { place, started, part: 0, asked, result, check, caveats, interrupted })
 }
 
 /// Forwards the progress of a step but no results: a step of a suite is kept as a whole.

@@ -2,9 +2,10 @@
 
 use crate::session::rig::Rig;
 use iogauge_io::machine::Memory;
-use iogauge_io::targets::{FileOrigin, Part, PartKind, Roots, device_facts};
+use iogauge_io::targets::{FileOrigin, Part, PartKind, Roots, device_facts, device_facts_of};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
+use iogauge_model::result::DeviceFacts;
 
 /// The requirements of a suite for its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,10 @@ pub struct Site {
     pub engine: EngineKind,
     /// Processors that this process may use, at least 1.
     pub processors: u32,
+    /// Disks under the target, at least 1.
+    pub disks: u32,
+    /// Requests that the block layer queues for these disks (`nr_requests`); 0 if unknown.
+    pub requests: u64,
     /// Memory of the machine, in bytes; 0 if unknown.
     pub memory_bytes: u64,
     /// Number of hosts that do the I/O, at least 1.
@@ -101,6 +106,8 @@ impl Site {
             PartKind::File(FileOrigin::ToMake) => part.logical_block_bytes,
             _ => part.block_bytes(),
         };
+        let disks = disks_under(rig);
+        let requests = disks.iter().map(|disk| disk.nr_requests).sum::<Option<u64>>();
         Self {
             kind,
             part_bytes,
@@ -108,6 +115,8 @@ impl Site {
             block_bytes: parts.iter().map(block).max().unwrap_or(0).max(512),
             engine,
             processors: processors(),
+            disks: disks.len().max(1) as u32,
+            requests: requests.unwrap_or(0),
             memory_bytes: Memory::read(&Roots::default()).unwrap_or_default().total_bytes,
             hosts: rig.hosts() as u32,
         }
@@ -136,6 +145,13 @@ impl Site {
     pub fn load(&self) -> Load {
         Load { engine: self.engine, ..Load::default() }
     }
+}
+
+/// Returns the facts of the disks under a target; none if they are not known.
+fn disks_under(rig: &Rig) -> Vec<DeviceFacts> {
+    let Ok(devices) = rig.devices() else { return Vec::new() };
+    let facts = |name: &str| device_facts_of(name, &Roots::default());
+    devices.leaves().into_iter().filter_map(facts).collect()
 }
 
 /// True for a block device that is not a partition and is used completely.

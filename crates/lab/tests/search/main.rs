@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod answer;
+mod check;
 mod closed;
 mod hosts;
 mod hosts_curve;

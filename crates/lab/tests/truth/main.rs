@@ -1,13 +1,16 @@
-//! Tests the search on devices with a known capacity, with many seeds each, in virtual time.
+//! Tests the search on devices with a known capacity, and the analysis of series of runs, with many seeds each.
 //!
-//! `make test` runs a quick set. `make truth` runs the full set and prints the tables of docs/search.md.
+//! `make test` runs a quick set. `make truth` runs the full set and prints the tables of docs/search.md and docs/history.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod check;
+mod comparisons;
 mod noise;
 mod random;
 mod scenarios;
 mod sweep;
 mod table;
+mod trend;
 
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;

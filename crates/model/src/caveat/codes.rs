@@ -115,6 +115,10 @@ caveat_codes! {
         "run it again to its end";
     Resumed = "resumed", Note, "the run was resumed after an interruption",
         "run it without an interruption if the state of the device matters";
+    NotInterleaved = "not-interleaved", Doubt, "the runs were not measured in turns",
+        "iogauge compare TARGET TARGET measures in turns";
+    SetupFailed = "setup-failed", Doubt, "a setup command failed",
+        "read the output of the command with --json, under setups";
     LatencyOverflow = "latency-overflow", Note, "latencies exceed the histogram",
         "use the maximum and the mean, which are exact";
     SeveralHosts = "several-hosts", Note, "several hosts did the I/O",
@@ -125,6 +129,8 @@ caveat_codes! {
         "compare the figures of hosts that are alike, or leave the others out";
     HostLost = "host-lost", Doubt, "a host was lost during the measurement",
         "look at the network, the mounts and the kernel log (dmesg) of this host, and repeat the run";
+    CorrelatedRuns = "correlated-runs", Doubt, "runs resemble those before them",
+        "repeat the trend after more runs, and trust the changes that stay";
     Simulated = "simulated", Note, "the target is simulated",
         "iogauge find DIRECTORY measures a real target";
     NoIo = "no-io", Doubt, "no I/O was issued to a device",

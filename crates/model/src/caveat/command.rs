@@ -15,9 +15,11 @@ pub enum Command {
     Find,
     /// `find` with the workload in a fio job file.
     FindFile,
+    Check,
     /// `suite`, with the option that makes its steps longer.
     Suite(StepTime),
     Crosscheck,
+    Compare,
     Profile,
     Doctor,
     DbSetup,
@@ -27,6 +29,8 @@ pub enum Command {
     DbBeside,
     /// `db beside` while it measures the device.
     DbBesideDevice,
+    /// `history trend`.
+    Trend,
 }
 
 /// The option of a suite that makes its steps longer.
@@ -40,15 +44,17 @@ pub enum StepTime {
 
 impl Command {
     /// All commands.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Run,
         Self::RunFile,
         Self::Find,
         Self::FindFile,
+        Self::Check,
         Self::Suite(StepTime::Seconds),
         Self::Suite(StepTime::Scale),
         Self::Suite(StepTime::Fixed),
         Self::Crosscheck,
+        Self::Compare,
         Self::Profile,
         Self::Doctor,
         Self::DbSetup,
@@ -56,6 +62,7 @@ impl Command {
         Self::DbFind,
         Self::DbBeside,
         Self::DbBesideDevice,
+        Self::Trend,
     ];
 
     /// True if the command measures database operations by number of processes.
@@ -70,7 +77,7 @@ impl Command {
 
     /// True if the command takes workload options on the command line.
     pub(super) const fn takes_load(self) -> bool {
-        matches!(self, Self::Run | Self::Find | Self::Crosscheck)
+        matches!(self, Self::Run | Self::Find | Self::Check | Self::Crosscheck | Self::Compare)
     }
 
     /// Returns a workload option as the user writes it: on the command line or in the job file. `None` if the
@@ -85,18 +92,21 @@ impl Command {
     /// Returns the hint for a longer measurement.
     pub(super) const fn longer(self) -> &'static str {
         match self {
-            Self::Run | Self::Crosscheck | Self::DbRun => "increase --runtime",
+            Self::Run | Self::Crosscheck | Self::Compare | Self::DbRun => "increase --runtime",
             Self::RunFile => "increase runtime, or the amount of I/O, in the job file",
-            Self::Find | Self::FindFile | Self::DbFind | Self::DbBeside | Self::DbBesideDevice => {
-                "increase --budget"
-            }
+            Self::Find
+            | Self::FindFile
+            | Self::Check
+            | Self::DbFind
+            | Self::DbBeside
+            | Self::DbBesideDevice => "increase --budget",
             Self::Suite(StepTime::Seconds) => "increase --seconds",
             Self::Suite(StepTime::Scale) => "reduce --scale",
             Self::Suite(StepTime::Fixed) => {
                 "increase the runtime, or the amount of I/O, of the steps in the suite's file"
             }
             Self::Profile => "increase --for",
-            Self::Doctor | Self::DbSetup => "measure for longer",
+            Self::Doctor | Self::DbSetup | Self::Trend => "measure for longer",
         }
     }
 
@@ -114,7 +124,9 @@ impl Command {
     /// Returns the hint for a longer measurement that starts later.
     pub(super) const fn longer_and_later(self) -> &'static str {
         match self {
-            Self::Run | Self::Crosscheck | Self::DbRun => "increase --ramp_time and --runtime",
+            Self::Run | Self::Crosscheck | Self::Compare | Self::DbRun => {
+                "increase --ramp_time and --runtime"
+            }
             Self::RunFile => "increase ramp_time and runtime in the job file",
             _ => self.longer(),
         }
@@ -123,7 +135,7 @@ impl Command {
     /// Returns the hint for a larger maximum queue depth.
     pub(super) const fn deeper(self) -> &'static str {
         match self {
-            Self::Find | Self::FindFile => "increase --max-depth",
+            Self::Find | Self::FindFile | Self::Check => "increase --max-depth",
             Self::RunFile => "increase iodepth in the job file",
             Self::DbFind | Self::DbBeside => "increase --max-processes",
             _ => "search with iogauge find and a larger --max-depth",

@@ -12,6 +12,8 @@ pub enum NothingWhy {
     FailedBefore,
     /// fio reported no I/Os.
     NoneReported,
+    /// The first I/Os took longer than the step.
+    NoneReturned,
 }
 
 /// What ended a search before it reached a limit.
@@ -82,6 +84,13 @@ pub enum FigureFact {
     /// The user interrupted the run, or iogauge ended it for `reason`.
     Interrupted {
         reason: Option<String>,
+    },
+    /// Runs were compared that were not measured in turns.
+    NotInterleaved,
+    /// The command before a turn of a comparison failed.
+    SetupFailed {
+        step: String,
+        failure: String,
     },
     /// A suite was resumed this many times.
     Resumed {
@@ -158,6 +167,14 @@ impl FigureFact {
                 let user = "the run was interrupted; it has what was measured until then";
                 Caveat::of(CaveatCode::Interrupted, reason.as_deref().unwrap_or(user))
             }
+            Self::NotInterleaved => Caveat::of(
+                CaveatCode::NotInterleaved,
+                "the runs were not measured in turns; whatever changed between them counts as a difference",
+            ),
+            Self::SetupFailed { step, failure } => Caveat::of(
+                CaveatCode::SetupFailed,
+                format!("the command before {step} failed ({failure}); the comparison ended there"),
+            ),
             Self::Resumed { times } => {
                 let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
                 Caveat::of(
@@ -216,7 +233,7 @@ fn queue_depth(requested: u32, achieved: f64, command: Command) -> Caveat {
         ),
     );
     match command {
-        Command::Run | Command::Find | Command::Crosscheck => caveat,
+        Command::Run | Command::Find | Command::Crosscheck | Command::Compare => caveat,
         Command::RunFile | Command::FindFile => caveat
             .hinting("increase numjobs in the job file, or leave out its iodepth_batch options"),
         _ => caveat.hinting("read the figures as those of the smaller number"),
@@ -232,7 +249,7 @@ fn rate(requested: f64, achieved: f64, command: Command) -> Caveat {
     );
     let caveat = Caveat::of(CaveatCode::RateNotReached, message);
     match command {
-        Command::Run | Command::Crosscheck => caveat,
+        Command::Run | Command::Crosscheck | Command::Compare => caveat,
         Command::RunFile => caveat.hinting(
             "reduce rate_iops in the job file, or increase iodepth if the target can serve more I/Os at once",
         ),
@@ -247,6 +264,7 @@ fn nothing(seconds: f64, outstanding: f64, why: Option<NothingWhy>, command: Com
             format!("the {} of the ramp failed", command.words().ios())
         }
         Some(NothingWhy::NoneReported) => "fio reported none".to_owned(),
+        Some(NothingWhy::NoneReturned) => "the first ones took longer than the step".to_owned(),
         None if seconds == 0.0 => "all the work was done before, in a ramp or a pause".to_owned(),
         None if outstanding > 0.0 => {
             format!("{outstanding:.1} were outstanding on average and did not return")
@@ -254,14 +272,18 @@ fn nothing(seconds: f64, outstanding: f64, why: Option<NothingWhy>, command: Com
         None => "none was issued".to_owned(),
     };
     let io = command.words().io();
-    let message = format!("no {io} was completed in {}: {why}", Latency(seconds * 1e9));
+    let during =
+        if seconds > 0.0 { format!(" in {}", Latency(seconds * 1e9)) } else { String::new() };
+    let message = format!("no {io} was completed{during}: {why}");
     let hint = match command {
-        Command::Profile | Command::Doctor | Command::DbSetup => "measure for longer".to_owned(),
+        Command::Profile | Command::Doctor | Command::DbSetup | Command::Trend => {
+            "measure for longer".to_owned()
+        }
         Command::Suite(_) => command.longer().to_owned(),
         Command::RunFile => {
             format!("set runtime in the job file to many times the time that one {io} takes")
         }
-        Command::Run | Command::Crosscheck | Command::DbRun => {
+        Command::Run | Command::Crosscheck | Command::Compare | Command::DbRun => {
             format!("set --runtime to many times the time that one {io} takes")
         }
         _ => format!("set --budget to many times the time that one {io} takes"),
@@ -327,5 +349,10 @@ pub(super) fn examples() -> Vec<FigureFact> {
         FigureFact::Interrupted { reason: None },
         FigureFact::Interrupted { reason: Some("the disk is full".to_owned()) },
         FigureFact::Resumed { times: 1 },
+        FigureFact::NotInterleaved,
+        FigureFact::SetupFailed {
+            step: "block 2 turn 1: B".to_owned(),
+            failure: "exit status: 1".to_owned(),
+        },
     ]
 }

@@ -188,7 +188,7 @@ fn used_up(percent: f64, workers: usize, command: Command) -> Caveat {
         ),
     );
     match command {
-        Command::Run | Command::Find | Command::Crosscheck => caveat,
+        Command::Run | Command::Find | Command::Crosscheck | Command::Compare => caveat,
         Command::RunFile | Command::FindFile => {
             caveat.hinting("increase numjobs or bs in the job file")
         }
@@ -235,8 +235,8 @@ fn starved(fact: &StarvedFact, command: Command) -> Caveat {
     let caveat = Caveat::of(CaveatCode::ClientStarved, message)
         .weighed(f64::from(left_out) / f64::from(stretches.max(1)));
     match command {
-        Command::Find | Command::FindFile | Command::DbFind | Command::DbBeside => caveat,
-        Command::DbBesideDevice => caveat,
+        Command::Find | Command::FindFile | Command::Check => caveat,
+        Command::DbFind | Command::DbBeside | Command::DbBesideDevice => caveat,
         _ => caveat.hinting("use a machine with idle processors"),
     }
 }

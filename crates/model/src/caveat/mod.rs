@@ -12,6 +12,7 @@ mod machine;
 mod steadiness;
 mod target;
 mod tools;
+mod trend;
 
 pub use codes::CaveatCode;
 pub use command::{Command, StepTime};
@@ -22,6 +23,7 @@ pub use machine::{MachineFact, PauseFact, StarvedFact, WithStarved};
 pub use steadiness::{Shift, SteadinessFact};
 pub use target::{BlockFact, CacheFact, ClientCache, PartFact, PartOrigin, Portion, TargetFact};
 pub use tools::{ToolFact, TraceDiffers, TraceLack};
+pub use trend::TrendFact;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +75,8 @@ facts! {
     Database(DatabaseFact) in database;
     /// Facts about several hosts.
     Hosts(HostFact) in hosts;
+    /// Facts about a series of runs.
+    Trend(TrendFact) in trend;
 }
 
 impl Command {

@@ -207,7 +207,7 @@ impl TargetFact {
                 ),
             )
             .hinting(match command {
-                Command::Run | Command::Find | Command::Crosscheck => {
+                Command::Run | Command::Find | Command::Crosscheck | Command::Compare => {
                     CaveatCode::VolatileWriteCache.hint()
                 }
                 Command::RunFile | Command::FindFile => {

@@ -40,6 +40,18 @@ impl Figure {
         Self::LatencyNsP99,
         Self::LatencyNsP999,
     ];
+
+    /// Returns its word in texts and options.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::LatencyNsMean => "mean",
+            Self::LatencyNsP50 => "p50",
+            Self::LatencyNsP99 => "p99",
+            Self::LatencyNsP999 => "p99.9",
+        }
+    }
 }
 
 /// Whether two figures agree.
@@ -84,13 +96,14 @@ pub struct CrosscheckDocument {
     pub tolerance: f64,
     /// Number of complete rounds.
     pub rounds: u64,
-    /// Time that each program measures in a round, in seconds.
+    /// Time of each turn, in seconds.
     pub round_seconds: f64,
     /// Each figure.
     pub figures: Vec<Comparison>,
     /// The program that measured each step, in the order of the steps.
     pub sides: Vec<Side>,
-    /// The steps in the order they ran. A round has one step of each program; they take turns to go first.
+    /// The steps in the order they ran. A round has two turns of each program, in a random order and then in the reverse
+    /// order. In results of earlier versions, it has one turn of each.
     pub steps: Vec<StepResult>,
     /// True if the run ended early.
     pub interrupted: bool,

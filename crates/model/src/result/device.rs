@@ -14,6 +14,9 @@ pub struct DeviceFacts {
     /// The disk, if the device is a partition. Properties of the queue are those of the disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,
+    /// Device number of that disk, as `major:minor`; missing in results of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_number: Option<String>,
     /// Vendor as reported by the device.
     pub vendor: Option<String>,
     /// Model as reported by the device.

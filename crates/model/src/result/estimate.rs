@@ -22,6 +22,12 @@ impl Estimate {
         Self { mean, ci95: [mean, mean], n: 0 }
     }
 
+    /// Returns the estimate of the quantity times a factor, such as bytes per second from I/Os per second.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Self {
+        Self { mean: self.mean * factor, ci95: self.ci95.map(|end| end * factor), n: self.n }
+    }
+
     /// Returns half the width of the interval.
     #[must_use]
     pub fn half_width(&self) -> f64 {

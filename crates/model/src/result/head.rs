@@ -18,6 +18,9 @@ pub struct Head {
     pub run_id: String,
     /// Start, RFC 3339 in UTC.
     pub started: String,
+    /// The user's name for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// What was measured.
     pub target: TargetFacts,
     /// The workload.

@@ -61,4 +61,7 @@ pub struct HistoryRun {
     pub verdict: String,
     /// Number of stored steps or points.
     pub steps: u32,
+    /// The user's name for the run; `null` if it has none.
+    #[serde(default)]
+    pub label: Option<String>,
 }

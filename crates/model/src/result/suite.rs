@@ -1,6 +1,9 @@
 //! Results of a suite: its steps, their places in the suite, tables, and conclusions.
 
-use super::{Environment, Head, RunDocument, Search, StepResult, TargetFacts, Workload};
+use super::{
+    CheckResult, CompareSetup, CompareSubject, Environment, Head, RunDocument, Search, StepResult,
+    TargetFacts, Workload,
+};
 use crate::caveat::Caveat;
 use crate::plan::Step;
 use schemars::JsonSchema;
@@ -51,6 +54,9 @@ pub struct SuiteStepResult {
     pub asked: Step,
     /// The result.
     pub result: SuiteOutcome,
+    /// The check of the step's requirement, in `iogauge check`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Box<CheckResult>>,
     /// Reasons why the figures may mislead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
@@ -179,8 +185,12 @@ pub struct SuiteAsked {
 }
 
 impl SuiteAsked {
+    /// The name of what `iogauge check` measures.
+    pub const CHECK: &str = "check";
     /// The name of what `iogauge hosts-curve` measures.
     pub const HOSTS_CURVE: &str = "hosts-curve";
+    /// The name of what `iogauge compare` measures.
+    pub const COMPARE: &str = "compare";
     /// The option with the number of hosts of such a run.
     pub const HOSTS: &str = "hosts";
     /// The option with a digest of the user's suite file, to detect changes.
@@ -246,6 +256,12 @@ pub struct SuiteDocument {
     pub head: Head,
     /// The suite and its options.
     pub suite: SuiteAsked,
+    /// What was compared, if the suite is a comparison. The phase of a step is the name of its subject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<CompareSubject>,
+    /// The commands that ran before turns of a comparison.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setups: Vec<CompareSetup>,
     /// Steps in the order they ran.
     pub steps: Vec<SuiteStepResult>,
     /// Conclusions.
@@ -270,11 +286,38 @@ impl SuiteDocument {
         measuring.filter_map(|step| Some((step, step.step()?)))
     }
 
-    /// Converts the suite to a run, for formats without suites. Searches and preparation are left out.
+    /// Returns the subject of a step, if the suite is a comparison.
+    #[must_use]
+    pub fn subject_of(&self, step: &SuiteStepResult) -> Option<&CompareSubject> {
+        self.subjects.iter().find(|subject| subject.name == step.place.phase)
+    }
+
+    /// Returns the target of a step.
+    #[must_use]
+    pub fn target_of(&self, step: &SuiteStepResult) -> &TargetFacts {
+        self.subject_of(step).map_or(&self.head.target, |subject| &subject.target)
+    }
+
+    /// Returns a name of a step with the subject, if the suite is a comparison: `block 1 turn 2: B, NAME`.
+    #[must_use]
+    pub fn named(&self, step: &SuiteStepResult, name: &str) -> String {
+        match self.subject_of(step) {
+            Some(_) => format!("{}, {name}", step.place.key),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Converts the suite to a run, for formats without suites. Searches and preparation are left out. The targets of the
+    /// steps are those of [`Self::target_of`].
     #[must_use]
     pub fn as_run(&self) -> RunDocument {
-        let (asked, steps) =
-            self.measured().map(|(step, result)| (step.asked.clone(), result.clone())).unzip();
+        let of_step = |(step, result): (&SuiteStepResult, &StepResult)| {
+            let (mut asked, mut result) = (step.asked.clone(), result.clone());
+            asked.jobs.iter_mut().for_each(|job| job.name = self.named(step, &job.name));
+            result.label = self.named(step, &result.label);
+            (asked, result)
+        };
+        let (asked, steps) = self.measured().map(of_step).unzip();
         let load = Workload::Steps { label: self.suite.name.clone(), steps: asked };
         let head = Head { load, ..self.head.clone() };
         RunDocument {

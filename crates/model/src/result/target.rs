@@ -86,6 +86,9 @@ pub struct PartFacts {
     pub file_system: Option<String>,
     /// Number of the block device under the part, as `major:minor`.
     pub device: Option<String>,
+    /// Mount point of the file's file system; missing for a device and in results of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount_point: Option<String>,
 }
 
 /// The kind of a part of a target.

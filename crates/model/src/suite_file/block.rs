@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Step,
     /// One of the `jobs` of a step: a name and options.
     Job,
+    /// `[[require]]`: a requirement with the options of its workload.
+    Requirement,
 }
 
 /// A parsed table.
@@ -63,7 +65,7 @@ impl Listed {
 pub(super) struct Member<'a> {
     pub name: &'a str,
     pub line: usize,
-    value: &'a DeValue<'a>,
+    pub value: &'a DeValue<'a>,
 }
 
 /// Parses a suite file: its text, the ends of its lines, and the values of the suite's options.
@@ -181,7 +183,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn name(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
+    pub(super) fn name(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
         let name = self.words(member)?;
         if name.is_empty() || name.chars().count() > MOST_NAME_CHARS {
             let reason = format!("a name must have between 1 and {MOST_NAME_CHARS} characters");
@@ -209,6 +211,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<(usize, &'t DeTable<'t>)>, SuiteFileError> {
         let right = match member.name {
             "step" => "must be a list of tables; hint: use [[step]]",
+            "require" => "must be a list of tables; hint: use [[require]]",
             _ => {
                 "must be a list of tables; hint: use jobs = [{ rw = \"read\" }, { rw = \"write\" }]"
             }
@@ -249,7 +252,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn limits(&self, member: &Member<'_>) -> Result<Vec<Limit>, SuiteFileError> {
+    pub(super) fn limits(&self, member: &Member<'_>) -> Result<Vec<Limit>, SuiteFileError> {
         let read = |text: String| text.parse().map_err(|error| self.wrong(member, error));
         self.values(member)?.into_iter().map(read).collect()
     }
@@ -292,8 +295,12 @@ impl<'a> Reader<'a> {
         Ok(block)
     }
 
-    fn option(&self, member: &Member<'_>, kind: Kind) -> Result<Listed, SuiteFileError> {
+    pub(super) fn option(&self, member: &Member<'_>, kind: Kind) -> Result<Listed, SuiteFileError> {
         let elsewhere = match (member.name, kind) {
+            (
+                "name" | "source" | "require" | "limit" | "closed" | "rate_process" | "budget",
+                Kind::Requirement,
+            ) => Some("only a requirement can have it; hint: put it in a [[require]]"),
             ("seconds" | "ramp" | "limit", Kind::Defaults) => Some(
                 "a table of options cannot have it; hint: put it above the first table, for all steps, or in a [[step]]",
             ),
@@ -324,6 +331,10 @@ impl<'a> Reader<'a> {
         }
         let values = self.values(member)?;
         let is_list = matches!(member.value, DeValue::Array(_)) || values.len() > 1;
+        if is_list && kind == Kind::Requirement {
+            let reason = "a requirement has one value; hint: use a [[require]] for each";
+            return Err(self.wrong(member, reason));
+        }
         if is_list && kind == Kind::Job {
             let reason = "a list makes steps of a step; hint: put it in the [[step]] itself";
             return Err(self.wrong(member, reason));

@@ -1,13 +1,15 @@
-//! Suites as TOML files: description, options and steps.
+//! Suites as TOML files: description, options and steps. Files of requirements have the same form.
 //!
 //! The suites that come with iogauge have the same format as those of users. Workload options are kept as
 //! strings: they are options of the command line, whose parser parses them.
 
 mod block;
 mod head;
+mod requirements;
 mod unfold;
 
 pub use head::{SuiteHead, SuiteOption};
+pub use requirements::{FileRequirement, RequirementFile};
 
 use crate::limit::Limit;
 use crate::units::parse_size_bytes;

@@ -138,7 +138,7 @@ fn jobs(step: &Block, of_step: &[FileOption]) -> Vec<FileJob> {
 }
 
 /// Renames `users` to `numjobs`: users are workers.
-fn renamed(mut options: Vec<FileOption>) -> Vec<FileOption> {
+pub(super) fn renamed(mut options: Vec<FileOption>) -> Vec<FileOption> {
     for option in options.iter_mut().filter(|option| option.name == "users") {
         option.name = "numjobs".to_owned();
     }
@@ -146,7 +146,7 @@ fn renamed(mut options: Vec<FileOption>) -> Vec<FileOption> {
 }
 
 /// Combines options with the defaults that they do not replace.
-fn over(defaults: &[Listed], own: &[Listed]) -> Vec<Listed> {
+pub(super) fn over(defaults: &[Listed], own: &[Listed]) -> Vec<Listed> {
     let is_set = |option: &&Listed| own.iter().any(|o| family(&o.name) == family(&option.name));
     defaults.iter().filter(|option| !is_set(option)).chain(own).cloned().collect()
 }

@@ -9,7 +9,7 @@ pub struct Axis<'a> {
     pub scale: Scale,
     /// What the values are.
     pub title: &'a str,
-    /// Formats a value.
+    /// Formats a value. A tick of a horizontal axis without a label is not drawn.
     pub label: &'a dyn Fn(f64) -> String,
     /// Maximum number of ticks; fewer are drawn if their labels would overlap.
     pub ticks: usize,
@@ -78,6 +78,9 @@ impl Frame {
         let mut free_from = f64::MIN;
         for tick in axis.scale.ticks(axis.ticks) {
             let (x, text) = (axis.scale.at(tick), (axis.label)(tick));
+            if text.is_empty() {
+                continue;
+            }
             let half = width_of(&text, Text::SIZE) / 2.0;
             // Labels that would leave the picture are moved inwards.
             let middle = x.min(scene.width - half).max(half);

@@ -9,6 +9,7 @@ mod frame;
 mod ink;
 mod labels;
 mod path;
+#[cfg(feature = "png")]
 pub mod png;
 mod scale;
 mod scene;

@@ -20,7 +20,10 @@ pub use system::{SYSTEM_CSV_FORMAT, system};
 
 use crate::terminal::marks;
 use ::csv::Error;
-use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue, RunDocument};
+use iogauge_model::result::{
+    CurvePoint, Estimate, FindDocument, Head, LatencySummary, LimitValue, RunDocument, StepPlace,
+    StepResult, SuiteDocument, SuiteOutcome, TargetFacts,
+};
 use std::io::Write;
 
 /// First column of the rows of [`run`].
@@ -73,6 +76,66 @@ const LIMIT: [&str; 5] =
 /// # Errors
 /// Fails if the writer fails.
 pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
+    let mut table = begin_run(writer)?;
+    let head = &document.head;
+    for (index, step) in document.steps.iter().enumerate() {
+        let place = Place { head, target: &head.target, index, label: &step.label };
+        write_step(&mut table, &place, step)?;
+    }
+    Ok(table.flush()?)
+}
+
+/// Writes the steps of a suite as [`run`] does, without those that only prepare. A search has a row for each point of its
+/// curve, with the direction `all`. In a comparison, each row has the target and the name of its turn.
+///
+/// # Errors
+/// Fails if the writer fails.
+pub fn suite(document: &SuiteDocument, writer: impl Write) -> Result<(), Error> {
+    let mut table = begin_run(writer)?;
+    let measuring = document.steps.iter().filter(|step| step.place.phase != StepPlace::INIT);
+    for (index, step) in measuring.enumerate() {
+        let (head, target) = (&document.head, document.target_of(step));
+        match &step.result {
+            SuiteOutcome::Step(result) => {
+                let label = &document.named(step, &result.label);
+                write_step(&mut table, &Place { head, target, index, label }, result)?;
+            }
+            SuiteOutcome::Search(search) => {
+                let place = Place { head, target, index, label: &step.place.key };
+                for point in &search.curve {
+                    write_point(&mut table, &place, point)?;
+                }
+            }
+        }
+    }
+    Ok(table.flush()?)
+}
+
+/// Which row of a table of steps it is.
+struct Place<'a> {
+    head: &'a Head,
+    target: &'a TargetFacts,
+    index: usize,
+    label: &'a str,
+}
+
+impl Place<'_> {
+    /// Returns the first cells of a row.
+    fn cells(&self, direction: &str) -> Vec<String> {
+        vec![
+            RUN_CSV_FORMAT.to_owned(),
+            self.head.run_id.clone(),
+            self.head.started.clone(),
+            self.target.name().to_owned(),
+            self.index.to_string(),
+            self.label.to_owned(),
+            direction.to_owned(),
+        ]
+    }
+}
+
+/// Begins a table of steps.
+fn begin_run<W: Write>(writer: W) -> Result<Rows<W>, Error> {
     let mut table = Rows::new(writer);
     let mut header = vec!["format", "run_id", "started", "target", "step", "label", "direction"];
     header.extend(["depth", "rate_iops", "depth_achieved", "seconds", "ios", "errors"]);
@@ -83,37 +146,62 @@ pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
     header.extend(["cpu_ns_per_io", "physical_ratio"]);
     header.extend(SURENESS);
     table.write_record(&header)?;
-    for (index, step) in document.steps.iter().enumerate() {
-        let directions = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
-        for (word, direction) in directions {
-            let Some(direction) = direction else { continue };
-            let head = &document.head;
-            let mut row = vec![
-                RUN_CSV_FORMAT.to_owned(),
-                head.run_id.clone(),
-                head.started.clone(),
-                head.target.name().to_owned(),
-                index.to_string(),
-                step.label.clone(),
-                word.to_owned(),
-                step.queue_depth.to_string(),
-                optional(step.rate_iops),
-                step.queue_depth_achieved.to_string(),
-                step.seconds.to_string(),
-                direction.ios.to_string(),
-                direction.errors.to_string(),
-            ];
-            row.extend(estimate(&direction.iops));
-            row.push(direction.bytes_per_sec.to_string());
-            row.extend(latency(Some(&direction.service_ns)));
-            row.extend(latency(direction.response_ns.as_ref()));
-            row.push(step.cpu.ns_per_io.to_string());
-            row.push(optional(step.physical.as_ref().and_then(|p| p.ratio_to_logical)));
-            row.extend(sureness(&direction.iops, &direction.service_ns));
-            table.write_record(&row)?;
-        }
+    Ok(table)
+}
+
+fn write_step<W: Write>(
+    table: &mut Rows<W>,
+    place: &Place<'_>,
+    step: &StepResult,
+) -> Result<(), Error> {
+    for (word, direction) in [("read", &step.read), ("write", &step.write), ("sync", &step.sync)] {
+        let Some(direction) = direction else { continue };
+        let mut row = place.cells(word);
+        row.extend([
+            step.queue_depth.to_string(),
+            optional(step.rate_iops),
+            step.queue_depth_achieved.to_string(),
+            step.seconds.to_string(),
+            direction.ios.to_string(),
+            direction.errors.to_string(),
+        ]);
+        row.extend(estimate(&direction.iops));
+        row.push(direction.bytes_per_sec.to_string());
+        row.extend(latency(Some(&direction.service_ns)));
+        row.extend(latency(direction.response_ns.as_ref()));
+        row.push(step.cpu.ns_per_io.to_string());
+        row.push(optional(step.physical.as_ref().and_then(|p| p.ratio_to_logical)));
+        row.extend(sureness(&direction.iops, &direction.service_ns));
+        table.write_record(&row)?;
     }
-    Ok(table.flush()?)
+    Ok(())
+}
+
+fn write_point<W: Write>(
+    table: &mut Rows<W>,
+    place: &Place<'_>,
+    point: &CurvePoint,
+) -> Result<(), Error> {
+    let mut row = place.cells("all");
+    row.extend([
+        point.queue_depth.to_string(),
+        optional(point.rate_iops),
+        point.queue_depth_achieved.to_string(),
+        point.seconds.to_string(),
+        String::new(),
+        point.errors.to_string(),
+    ]);
+    row.extend(estimate(&point.iops));
+    row.push(String::new());
+    // In an open loop, the latency of a point is its response time.
+    let response = point.rate_iops.map(|_| &point.latency_ns);
+    let service =
+        if response.is_some() { point.service_ns.as_ref() } else { Some(&point.latency_ns) };
+    row.extend(latency(service));
+    row.extend(latency(response));
+    row.extend([String::new(), String::new()]);
+    row.extend(sureness(&point.iops, &point.latency_ns));
+    table.write_record(&row)
 }
 
 /// Writes the points of a capacity curve. In an open loop, `latency_ns_…` is response time and

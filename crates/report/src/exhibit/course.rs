@@ -34,7 +34,7 @@ impl Exhibit {
         match &self.document {
             Shown::Run(run) => of_steps(&run.steps),
             Shown::Crosscheck(check) => of_steps(&check.steps),
-            Shown::Beside(_) => Vec::new(),
+            Shown::Beside(_) | Shown::Trend(_) => Vec::new(),
             Shown::Find(find) => vec![Timeline {
                 step: 0,
                 label: "search",

@@ -88,7 +88,11 @@ impl Exhibit {
                 let whole = counted(suite).filter(|(step, _)| !step.interrupted);
                 totals.extend(whole.filter_map(|(step, r)| of_step(r, &step.asked.jobs)));
             }
-            Shown::Find(_) | Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => {}
+            Shown::Find(_)
+            | Shown::Crosscheck(_)
+            | Shown::Beside(_)
+            | Shown::Profile(_)
+            | Shown::Trend(_) => {}
         }
         totals
     }
@@ -96,9 +100,11 @@ impl Exhibit {
     /// Returns the jobs of each of [`Self::capacities`].
     fn searched(&self) -> Vec<Vec<Job>> {
         match &self.document {
-            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => {
-                Vec::new()
-            }
+            Shown::Run(_)
+            | Shown::Crosscheck(_)
+            | Shown::Beside(_)
+            | Shown::Profile(_)
+            | Shown::Trend(_) => Vec::new(),
             Shown::Find(find) => {
                 vec![find.head.load.jobs_of_steps().into_iter().next().unwrap_or_default()]
             }

@@ -170,6 +170,7 @@ fn verdict(exhibit: &Exhibit) -> Vec<String> {
         Shown::Crosscheck(check) => vec![terminal::crosscheck_brief(check)],
         Shown::Beside(beside) => vec![terminal::beside_brief(beside)],
         Shown::Profile(profile) => vec![terminal::profile_brief(profile)],
+        Shown::Trend(trend) => vec![terminal::trend_brief(trend)],
     }
 }
 
@@ -183,6 +184,7 @@ fn run(exhibit: &Exhibit, heading: String) -> Run {
         Shown::Crosscheck(check) => terminal::crosscheck(check, page),
         Shown::Beside(beside) => terminal::beside(beside, page),
         Shown::Profile(profile) => terminal::profile(profile, page),
+        Shown::Trend(trend) => terminal::trend(trend, page),
     };
     let (doubts, notes) = exhibit.caveats().iter().cloned().partition(Caveat::is_doubt);
     let (head, environment) = (exhibit.head(), exhibit.environment());

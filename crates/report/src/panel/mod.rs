@@ -3,6 +3,7 @@
 mod block_layer;
 mod block_size_map;
 mod capacity_curve;
+mod compare;
 mod distribution;
 mod grades;
 mod heat;
@@ -14,6 +15,7 @@ mod over_time;
 mod rounds;
 mod system;
 mod timeline;
+mod trend;
 
 use crate::chart::Scene;
 use crate::exhibit::Exhibit;
@@ -85,6 +87,7 @@ fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
 pub const PANELS: &[Panel] = &[
     capacity_curve::PANEL,
     hosts_curve::PANEL,
+    compare::PANEL,
     grades::PANEL,
     latency_by_load::PANEL,
     block_size_map::PANEL,
@@ -94,7 +97,11 @@ pub const PANELS: &[Panel] = &[
     over_time::PANEL,
     system::PANEL,
     block_layer::PANEL,
+    trend::PANEL,
 ];
+
+/// The panel of a series of runs. No single run has data for it.
+pub const OF_SERIES: &str = trend::PANEL.name;
 
 /// A picture with its texts.
 #[derive(Debug, Clone, PartialEq)]

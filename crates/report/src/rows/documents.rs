@@ -7,7 +7,8 @@ use iogauge_model::load::{BlockSplit, Pattern, SyncMode};
 use iogauge_model::plan::Job;
 use iogauge_model::result::BlockRange;
 use iogauge_model::result::{
-    CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument, StepResult,
+    CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument, StepPlace, StepResult,
+    SuiteDocument, SuiteOutcome, SuiteStepResult,
 };
 
 /// Returns the rows of a run: one per direction of each job, or of each step without jobs. Imported steps
@@ -16,6 +17,30 @@ use iogauge_model::result::{
 #[must_use]
 pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
     planned(document).flat_map(|(step, jobs)| rows_of_step(step, &jobs, system)).collect()
+}
+
+/// Returns the rows of a suite, without steps that only prepare: those of [`rows_of_run`], and for a search those of
+/// [`rows_of_find`]. In a comparison, the test begins with the letter of the subject: `B:randread`.
+#[must_use]
+pub fn rows_of_suite(document: &SuiteDocument, system: &str) -> Vec<Row> {
+    let measuring = document.steps.iter().filter(|step| step.place.phase != StepPlace::INIT);
+    let of_step = |step: &SuiteStepResult| {
+        let jobs = &step.asked.jobs;
+        let rows = match &step.result {
+            SuiteOutcome::Step(result) => rows_of_step(result, jobs, system),
+            SuiteOutcome::Search(search) => {
+                let load = jobs.first().map(|job| &job.load);
+                search.curve.iter().map(|point| of_point(system, load, point)).collect()
+            }
+        };
+        let subject = document.subject_of(step).map(|subject| subject.name.clone());
+        let named = move |row: Row| match &subject {
+            Some(subject) => Row { test: format!("{subject}:{}", row.test), ..row },
+            None => row,
+        };
+        rows.into_iter().map(named).collect::<Vec<_>>()
+    };
+    measuring.flat_map(of_step).collect()
 }
 
 /// Returns the steps of a run, each with its planned jobs if they are known.

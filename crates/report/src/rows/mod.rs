@@ -5,7 +5,7 @@ mod documents;
 mod share;
 
 pub(crate) use documents::{of_all, planned, rows_of_step};
-pub use documents::{rows_of_find, rows_of_run};
+pub use documents::{rows_of_find, rows_of_run, rows_of_suite};
 use iogauge_model::result::{BlockRange, FioDirection, FioResult, LatencyShare};
 use share::fold;
 pub(crate) use share::{Bounds, FINE, Fold, WIDE};

@@ -24,7 +24,7 @@ pub fn crosscheck(document: &CrosscheckDocument, page: Page) -> String {
     sheet.text(
         Paint::Plain,
         &format!(
-            "{}, {} s each side and round, in turn; medians, and ratios round by round",
+            "{}, in turns of {} s; medians, and ratios round by round",
             plural(document.rounds, "round"),
             document.round_seconds
         ),
@@ -47,7 +47,7 @@ pub fn crosscheck_brief(document: &CrosscheckDocument) -> String {
         .figures
         .iter()
         .filter(|figure| figure.verdict == document.verdict)
-        .map(|figure| format!("{} ×{:.3}", word(figure.figure), figure.ratio.mean))
+        .map(|figure| format!("{} ×{:.3}", figure.figure.word(), figure.ratio.mean))
         .collect();
     match document.verdict {
         Agreement::Agree => format!("iogauge and {} agree {within}", fio(document)),
@@ -79,16 +79,6 @@ fn paint(verdict: Agreement) -> Paint {
     }
 }
 
-fn word(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Iops => "IOPS",
-        Figure::LatencyNsMean => "mean",
-        Figure::LatencyNsP50 => "p50",
-        Figure::LatencyNsP99 => "p99",
-        Figure::LatencyNsP999 => "p99.9",
-    }
-}
-
 fn write_figures(sheet: &mut Sheet, document: &CrosscheckDocument) {
     let mut grid = Grid::new(&[
         ("", Kind::Word),
@@ -109,7 +99,7 @@ fn write_figures(sheet: &mut Sheet, document: &CrosscheckDocument) {
             _ => format!("{low:.3}–{high:.3}"),
         };
         let row = [
-            word(comparison.figure).to_owned(),
+            comparison.figure.word().to_owned(),
             shown(comparison.iogauge),
             shown(comparison.fio),
             format!("{:.3}", comparison.ratio.mean),

@@ -18,6 +18,7 @@ pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
         ("", Kind::Word),
         ("state", Kind::Word),
         ("steps", Kind::Number),
+        ("label", Kind::Text),
         ("load", Kind::Text),
         ("target", Kind::Path),
         ("result", Kind::Sentence),
@@ -30,7 +31,9 @@ pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
             _ => Paint::Plain,
         };
         let steps = run.steps.to_string();
-        let cells = [&run.id, &run.kind, &run.state, &steps, &run.load, &run.target, &run.verdict];
+        let label = run.label.clone().unwrap_or_default();
+        let cells =
+            [&run.id, &run.kind, &run.state, &steps, &label, &run.load, &run.target, &run.verdict];
         grid.row(paint, cells.map(Clone::clone));
     }
     grid.write(&mut sheet);

@@ -5,6 +5,7 @@
 //! wrapped.
 
 mod block_layer;
+mod compare;
 mod crosscheck;
 mod database;
 mod doctor;
@@ -21,9 +22,11 @@ mod run;
 mod sheet;
 mod suite;
 mod terms;
+mod trend;
 mod verdict;
 mod verify;
 
+pub use compare::compare_runs;
 pub use crosscheck::{crosscheck, crosscheck_brief};
 pub use database::{beside, beside_brief, db_check};
 pub use doctor::doctor;
@@ -33,8 +36,14 @@ pub use history::history_list;
 pub(crate) use names::{listed, load as load_words, statistic as statistic_ns};
 pub use profile::{profile, profile_brief};
 pub use run::run;
+pub(crate) use suite::cell_text;
 pub use suite::{duration, suite, suite_brief, suite_list, suite_plan, suite_step_line};
 pub(crate) use terms::Terms;
+pub(crate) use trend::{
+    change as trend_change, failed_last, load as trend_load, name as trend_name,
+    shown as trend_value, targets as trend_targets, targets_of,
+};
+pub use trend::{trend, trend_brief};
 pub(crate) use verdict::stop_reason;
 pub use verdict::{find_brief, find_verdict, run_brief, steps_brief};
 

@@ -1,6 +1,7 @@
 //! Suites as text: the list of suites, the plan of one, and the document of a finished one.
 
 use super::Page;
+use super::compare;
 use super::grid::{Grid, Kind};
 use super::hosts;
 use super::names::{count, plural};
@@ -8,9 +9,10 @@ use super::parts;
 use super::sheet::{Paint, Sheet, cut};
 use crate::classic::{self, Extra};
 use crate::rows;
+use crate::settings::{self, Refusal};
 use iogauge_model::result::{
-    Cell, PlannedStep, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
-    SuiteTable, Table,
+    Cell, CompareFindings, PlannedStep, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument,
+    SuiteStepResult, SuiteTable, Table,
 };
 use iogauge_model::units::{Bandwidth, Bytes, Latency, shell_word};
 use std::collections::HashMap;
@@ -140,14 +142,20 @@ pub fn duration(seconds: f64) -> String {
 #[must_use]
 pub fn suite(document: &SuiteDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
+    let compared = CompareFindings::of(&document.conclusion.findings);
+    let first = compare::paint(compared.as_ref());
     for (index, sentence) in document.conclusion.verdict.iter().enumerate() {
-        sheet.text(if index == 0 { Paint::Strong } else { Paint::Plain }, sentence);
+        sheet.text(if index == 0 { first } else { Paint::Plain }, sentence);
     }
-    if document.interrupted {
+    if document.interrupted && compared.is_some() {
+        sheet.text(Paint::Bad, "Interrupted: these are the turns up to then.");
+    } else if document.interrupted {
         let left = plural(u64::from(document.steps_left), "step");
         let place = shell_word(document.head.target.name());
         let command = match document.suite.name.as_str() {
-            SuiteAsked::HOSTS_CURVE => "the same command with --resume".to_owned(),
+            SuiteAsked::HOSTS_CURVE | SuiteAsked::CHECK => {
+                "the same command with --resume".to_owned()
+            }
             name => format!("\"iogauge suite {} {place} --resume\"", shell_word(name)),
         };
         let text =
@@ -160,7 +168,11 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     sheet.gap();
     parts::head(&mut sheet, &document.head);
     let steps = plural(document.steps.len() as u64, "step");
-    sheet.text(Paint::Plain, &format!("suite {}; {steps}", asked(&document.suite)));
+    let summary = match &compared {
+        Some(found) => compare::summary(document, found),
+        None => format!("suite {}; {steps}", asked(&document.suite)),
+    };
+    sheet.text(Paint::Plain, &summary);
     hosts::write_parts(&mut sheet, &document.head.host_parts);
     for table in &document.conclusion.tables {
         sheet.gap();
@@ -171,7 +183,19 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     }
     parts::caveats(&mut sheet, "this result", &document.caveats);
     parts::environment(&mut sheet, &document.environment);
-    sheet.into_text()
+    let setting = settings::of_suite(document);
+    if let Some(Err(refusal)) = &setting {
+        sheet.gap();
+        let Refusal { setting, reason, .. } = refusal;
+        sheet.text(Paint::Doubt, &format!("No setting for {}: {reason}.", setting.name));
+        sheet.text(Paint::Plain, &format!("hint: {}", refusal.hint()));
+    }
+    let mut text = sheet.into_text();
+    if let Some(Ok(setting)) = setting {
+        text.push('\n');
+        text.push_str(&setting);
+    }
+    text
 }
 
 /// Formats the verdict in one line, for a list that shows the target next to it.
@@ -234,7 +258,7 @@ fn asked(asked: &SuiteAsked) -> String {
 /// Writes the classic table, with the shares of latencies if the page is wide enough. What still does not
 /// fit is cut.
 fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
-    let rows = rows::rows_of_run(&document.as_run(), "");
+    let rows = rows::rows_of_suite(document, "");
     let fits = |text: &String| text.lines().all(|line| line.trim_end().len() <= sheet.columns());
     let narrow = Extra { units: true, ..Extra::default() };
     let wide = classic::plain(&rows, Extra { buckets: true, ..narrow });
@@ -251,7 +275,7 @@ fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
     }
 }
 
-fn write_table(sheet: &mut Sheet, table: &Table) {
+pub(super) fn write_table(sheet: &mut Sheet, table: &Table) {
     if !table.title.is_empty() {
         sheet.text(Paint::Strong, &table.title);
     }
@@ -265,7 +289,7 @@ fn write_table(sheet: &mut Sheet, table: &Table) {
     });
     let mut grid = Grid::titled(columns);
     for row in &table.rows {
-        let cells: Vec<String> = row.iter().map(shown).collect();
+        let cells: Vec<String> = row.iter().map(cell_text).collect();
         grid.row_of(Paint::Plain, &cells);
     }
     grid.write(sheet);
@@ -274,7 +298,8 @@ fn write_table(sheet: &mut Sheet, table: &Table) {
     }
 }
 
-fn shown(cell: &Cell) -> String {
+/// Formats a cell of a table.
+pub(crate) fn cell_text(cell: &Cell) -> String {
     match cell {
         Cell::Empty => String::new(),
         Cell::Text(text) => text.clone(),
@@ -283,7 +308,9 @@ fn shown(cell: &Cell) -> String {
         Cell::BytesPerSec(bytes) => Bandwidth(*bytes).to_string(),
         Cell::SizeBytes(bytes) => Bytes(*bytes).to_string(),
         Cell::LatencyNs(ns) => Latency(*ns).to_string(),
-        Cell::Percent(percent) => format!("{percent:.1} %"),
+        // Rounded to 0, it has no sign.
+        Cell::Percent(percent) if percent.abs() < 0.05 => "0.0 %".to_owned(),
+        Cell::Percent(percent) => format!("{percent:.1} %").replace('-', "−"),
         Cell::Ratio(ratio) => format!("{ratio:.2}×"),
     }
 }

@@ -6,7 +6,8 @@ use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
-    Conclusion, Estimate, HostsCurveFindings, HostsOutcome, HostsPoint, RoundsFindings, RoundsUnit,
+    CompareFindings, CompareSubject, CompareVerdict, Compared, ComparedFigure, Conclusion,
+    Estimate, Figure, HostsCurveFindings, HostsOutcome, HostsPoint, RoundsFindings, RoundsUnit,
     RoundsWindow, RunDocument, SUITE_FORMAT, StepPlace, StepResult, SuiteAsked, SuiteDocument,
     SuiteOutcome, SuiteStepResult, TrackedRounds, Workload,
 };
@@ -131,6 +132,7 @@ pub fn suite_step(
         part: 0,
         asked: Step::single(load, 0, 60_000_000_000),
         result: SuiteOutcome::Step(Box::new(result)),
+        check: None,
         caveats: Vec::new(),
         interrupted: false,
     }
@@ -140,6 +142,8 @@ pub fn suite(steps: Vec<SuiteStepResult>, findings: serde_json::Value) -> SuiteD
     SuiteDocument {
         head: head(SUITE_FORMAT, named("/data")),
         suite: SuiteAsked { name: "snia-iops".to_owned(), options: [].into() },
+        subjects: Vec::new(),
+        setups: Vec::new(),
         steps,
         conclusion: Conclusion { findings, ..Conclusion::default() },
         steps_left: 0,
@@ -170,5 +174,68 @@ pub fn hosts_curve() -> SuiteDocument {
     let findings = HostsCurveFindings { hosts_curve, outcome };
     let mut document = suite(Vec::new(), serde_json::to_value(findings).unwrap());
     document.suite.name = SuiteAsked::HOSTS_CURVE.to_owned();
+    document
+}
+
+/// Returns a comparison with two turns of each of two targets.
+pub fn turns() -> SuiteDocument {
+    let load = Load::default();
+    let turn = |number: u32, subject: &str| {
+        let mut result = measured(&load);
+        result.read.iter_mut().for_each(|read| read.service_histogram.record_n(100_000, 1000));
+        let mut step = suite_step(String::new(), None, load.clone(), result);
+        step.place.key = format!("block 1 turn {number}: {subject}");
+        step.place.phase = subject.to_owned();
+        step
+    };
+    let steps = (1..).zip(["A", "B", "B", "A"]).map(|(number, subject)| turn(number, subject));
+    let subject = |name: &str, target: &str| CompareSubject {
+        name: name.to_owned(),
+        about: target.to_owned(),
+        target: named(target),
+        load: load.clone().into(),
+        setup: None,
+    };
+    SuiteDocument {
+        subjects: vec![subject("A", "/data"), subject("B", "/other")],
+        steps: steps.collect(),
+        ..compared()
+    }
+}
+
+/// Returns a comparison in which B is worse than A, and C is equivalent to it.
+pub fn compared() -> SuiteDocument {
+    let one = |subject: &str, verdict, mean: f64, blocks: [f64; 5]| {
+        let ratio = Estimate { mean, ci95: [mean * 0.98, mean * 1.02], n: 5 };
+        let figure = Figure::Iops;
+        Compared {
+            subject: subject.to_owned(),
+            verdict,
+            figures: vec![ComparedFigure {
+                figure,
+                baseline: 10_000.0,
+                subject: 10_000.0 * mean,
+                ratio,
+            }],
+            block_ratios: blocks.map(|difference| mean * difference).to_vec(),
+            smallest_difference: Some(0.03),
+            blocks_wanted: None,
+        }
+    };
+    let spread = [1.0, 1.012, 0.991, 0.985, 1.01];
+    let findings = CompareFindings {
+        metric: Figure::Iops,
+        margin: 0.05,
+        baseline: "A".to_owned(),
+        compared: vec![
+            one("B", CompareVerdict::Worse, 0.9, spread),
+            one("C", CompareVerdict::Equivalent, 1.01, spread),
+        ],
+        blocks: 5,
+        blocks_left_out: 0,
+        blocks_most: 30,
+    };
+    let mut document = suite(Vec::new(), serde_json::to_value(findings).unwrap());
+    document.suite.name = SuiteAsked::COMPARE.to_owned();
     document
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 pub mod loads;
+pub mod series;
 
 use iogauge_model::limit::{Metric, Side};
 use iogauge_model::load::EngineKind;
@@ -38,6 +39,7 @@ pub fn head(format: &str, target: TargetFacts) -> Head {
         load: Load::default().into(),
         via: None,
         host_parts: Vec::new(),
+        label: None,
     }
 }
 

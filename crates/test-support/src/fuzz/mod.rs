@@ -19,7 +19,7 @@ use iogauge_io::verify::state::SavedState;
 use iogauge_model::Limit;
 use iogauge_model::load::{BlockSizes, BlockSplit, Distribution};
 use iogauge_model::result::{LatencySummary, StepResult};
-use iogauge_model::suite_file::SuiteFile;
+use iogauge_model::suite_file::{RequirementFile, SuiteFile};
 use iogauge_model::units::{
     Bandwidth, Bytes, Count, Latency, parse_bytes_per_sec, parse_count, parse_duration_ns,
     parse_percent, parse_size_bytes,
@@ -156,6 +156,9 @@ pub fn step_result(text: &str) {
 /// A user's suite file. Errors name their line in one line; accepted steps have unique keys, and options
 /// that are words.
 pub fn suite_file(text: &str) {
+    if let Err(error) = RequirementFile::parse(text) {
+        assert!(error.line > 0 && !error.to_string().contains('\n'), "{error}");
+    }
     match SuiteFile::parse(text) {
         Ok(file) => {
             let keys: BTreeSet<&str> = file.steps.iter().map(|step| step.key.as_str()).collect();

@@ -29,7 +29,7 @@ const RAMP_NS: u64 = 1_000_000_000;
 /// Wrong usage, a database or directory that cannot be opened, or a fault while measuring.
 pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
-    let plan = load::plan(&args.search, &load)?;
+    let plan = load::plan(&args.search, args.budget, &load)?;
     let mut target = DbTarget::open(args.url.url()?)?;
     target.command = Command::DbBeside;
     target.check_globals(&load)?;

@@ -9,6 +9,7 @@ use iogauge_lab::history::{Filter, RunRef};
 use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use iogauge_model::result::RunDocument;
 use iogauge_report::csv;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Runs the command.
@@ -31,7 +32,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     for run in &runs {
         let stored = history.show(run)?;
         let Some(document) = stored.document else { continue };
-        let Ok(document) = serde_json::from_value::<RunDocument>(document) else { continue };
+        let Ok(document) = RunDocument::deserialize(&document) else { continue };
         for (mode, row) in csv::database_rows(&document) {
             rows.entry(mode).or_default().push(row);
         }

@@ -22,7 +22,7 @@ use iogauge_report::terminal;
 /// Wrong usage, a database that cannot be opened, or a fault while measuring.
 pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
-    let plan = load::plan(&args.search, &load)?;
+    let plan = load::plan(&args.search, args.budget, &load)?;
     let mut target = DbTarget::open(args.url.url()?)?;
     target.command = Command::DbFind;
     target.cadence = args.sampling.every;

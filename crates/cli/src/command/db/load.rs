@@ -108,15 +108,15 @@ pub fn limits(
 ///
 /// # Errors
 /// An invalid budget, precision or limit.
-pub fn plan(args: &DbSearchArgs, load: &DbLoad) -> anyhow::Result<SearchPlan> {
-    check_budget(args.budget)?;
+pub fn plan(args: &DbSearchArgs, budget_ns: u64, load: &DbLoad) -> anyhow::Result<SearchPlan> {
+    check_budget(budget_ns)?;
     let usual = [Limit::default()];
     let typed =
         if args.limits.is_empty() && args.guide.is_none() { &usual[..] } else { &args.limits };
     Ok(SearchPlan {
         limits: limits(typed, args.guide, load)?,
         max_depth: args.max_processes,
-        budget_ns: args.budget,
+        budget_ns,
         precision: args.precision / 100.0,
         max_starvation: args.max_starvation / 100.0,
         open_loop: None,

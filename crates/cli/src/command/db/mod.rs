@@ -1,6 +1,7 @@
 //! `iogauge db`: one file for each of its commands.
 
 mod beside;
+mod compare;
 mod export;
 mod find;
 mod globals;
@@ -35,11 +36,15 @@ pub fn run(args: &DbArgs, arguments: &[OsString], interrupt: Interrupt) -> anyho
         DbAction::Find(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)
         }
+        DbAction::Compare(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
         DbAction::Beside(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)
         }
         DbAction::Run(args) => run::run(args, interrupt),
         DbAction::Find(args) => find::run(args, interrupt),
+        DbAction::Compare(args) => compare::run(args, interrupt),
         DbAction::Beside(args) => beside::run(args, interrupt),
         DbAction::Verify(args) => verify::run(args, &interrupt),
         DbAction::Stop(args) => super::stop::run(args, &interrupt),

@@ -7,6 +7,7 @@ use crate::screen;
 use iogauge_lab::db::{DbUrl, place};
 use iogauge_lab::history::{Filter, History, HistoryError, RunRef, Running};
 use iogauge_model::result::Head;
+use serde::Deserialize;
 
 /// Runs the command.
 ///
@@ -38,7 +39,7 @@ fn runs_on(history: &History, url: &DbUrl) -> Result<Vec<RunRef>, HistoryError> 
     for row in rows.iter().filter(|row| row.target.starts_with(&backend)) {
         let Some(typed) = row.target.strip_suffix(&name) else { continue };
         let run = RunRef::Name(row.id.to_string());
-        let head: Option<Head> = serde_json::from_value(history.head(&run)?).ok();
+        let head = Head::deserialize(&history.head(&run)?).ok();
         let kept = head.and_then(|head| head.target.database()?.place.clone());
         if kept.or_else(|| place_of(typed)).is_some_and(|place| place == wanted) {
             runs.push(run);

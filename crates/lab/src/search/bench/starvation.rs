@@ -23,6 +23,13 @@ pub(in crate::search) struct Stretches {
     pub(in crate::search) longest_ns: u64,
 }
 
+impl Stretches {
+    /// Returns true if starvation is observed, so that what a stretch shows counts only once it has ended.
+    pub(in crate::search) fn is_observed(&self) -> bool {
+        self.before.is_some()
+    }
+}
+
 impl Bench<'_, '_> {
     /// Starts to watch a window that should take `longest_ns` for starvation, and starts its first stretch.
     pub(in crate::search) fn stretches<S: Show>(

@@ -225,7 +225,7 @@ impl Bench<'_, '_> {
 
     /// Waits until no I/O of the old queue depth is outstanding, so that all I/Os in the new window are its own. If the
     /// budget ends first, the search is stuck.
-    fn drain(&mut self, queue_depth: u32) -> Result<(), LabError> {
+    pub(in crate::search) fn drain(&mut self, queue_depth: u32) -> Result<(), LabError> {
         let begin_ns = self.pool.now_ns();
         self.wait_for(TICK_NS / 5, |pool| pool.drained())?;
         let (waited_ns, whole) = (self.pool.now_ns() - begin_ns, self.pool.drained());

@@ -256,16 +256,20 @@ impl Bench<'_, '_> {
     }
 
     /// Offers a rate to an empty queue and lets it settle. Starts over if the client was starved meanwhile: arrivals
-    /// that came due then are served in a burst and delay later ones.
-    fn offer(&mut self, rate_iops: f64, settling_ns: u64) -> Result<(), LabError> {
+    /// that came due then are served in a burst and delay later ones. Returns false if it was starved each time.
+    pub(in crate::search) fn offer(
+        &mut self,
+        rate_iops: f64,
+        settling_ns: u64,
+    ) -> Result<bool, LabError> {
         for _ in 0..MOST_OFFERS {
             self.empty()?;
             self.ask_rate(rate_iops)?;
             if self.settles(settling_ns)? {
-                break;
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Runs for `ns`, or less if no time would be left for a window. Returns false as soon as the client was starved.
@@ -352,20 +356,20 @@ impl Bench<'_, '_> {
     }
 }
 
-/// Returns the response times of a window by which limits are judged.
-fn directions(window: &Window) -> Directions<'_> {
+/// Returns the response times of a window by which limits are judged; service times, if no arrivals were scheduled.
+pub(in crate::search) fn directions(window: &Window) -> Directions<'_> {
     hosts::latencies(window, Times::Response)
 }
 
 /// What a window has shown so far.
 #[derive(Debug, Clone, Default)]
-struct Observed {
-    total: Window,
+pub(in crate::search) struct Observed {
+    pub(in crate::search) total: Window,
     /// Its ticks, with service times.
-    services: Vec<IntervalPoint>,
-    /// Its ticks, with response times instead.
-    responses: Vec<IntervalPoint>,
-    exceeding: Exceeding,
+    pub(in crate::search) services: Vec<IntervalPoint>,
+    /// Its ticks, with response times instead, if arrivals were scheduled.
+    pub(in crate::search) responses: Vec<IntervalPoint>,
+    pub(in crate::search) exceeding: Exceeding,
 }
 
 impl Show for Observed {
@@ -378,8 +382,9 @@ impl Show for Observed {
         self.exceeding.append(limits, &directions(window));
         let service = interval(window, self.total.seconds());
         let sum = |op: Op| {
-            let response = window.tally(op).response.as_ref();
-            response.map_or(0, |r| u64::try_from(r.sum_ns()).unwrap_or(u64::MAX))
+            let tally = window.tally(op);
+            let times = tally.response.as_ref().unwrap_or(&tally.service);
+            u64::try_from(times.sum_ns()).unwrap_or(u64::MAX)
         };
         self.responses.push(IntervalPoint {
             read_latency_sum_ns: sum(Op::Read),
