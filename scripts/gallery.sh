@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Regenerates the pictures of docs/gallery.md from real runs, in about a quarter of an hour.
+# Regenerates the pictures of README.md and docs/gallery.md from real runs, in about a quarter of an hour.
 #
 # usage: scripts/gallery.sh IOGAUGE DIRECTORY
 #
@@ -18,21 +18,29 @@ trap 'rm -rf "$place"' EXIT
 history=$place/history.sqlite3
 pictures=$place/pictures
 
-# Draws a panel of the last run, and keeps its first picture under the panel's name.
-keep() {
-    local panel=$1
+# draw PANEL NAME COMMAND…: draws a panel with a command, and keeps its first picture under a name.
+draw() {
+    local panel=$1 name=$2
+    shift 2
     rm -rf "$pictures"
-    "$iogauge" report --history "$history" --svg "$pictures" --panel "$panel" >/dev/null
-    cp "$pictures/$panel-1.svg" "$gallery/$panel.svg"
+    "$iogauge" "$@" --history "$history" --svg "$pictures" >/dev/null
+    cp "$pictures/$panel-1.svg" "$gallery/$name.svg"
 }
+# keep PANEL [NAME]: draws a panel of the last run.
+keep() { draw "$1" "${2:-$1}" report --panel "$1"; }
 run() { "$iogauge" "$@" -q --history "$history"; }
 
+run find sim:sata-ssd --bs=8k --limit 'p99<=2ms'
+keep capacity-curve landing
 run find "$place" --size=2g --limit 'mean<=2ms' --budget=40s
 keep capacity-curve
 keep over-time
 keep system
 run hosts-curve sim:array,hosts=16,host_link=400MB/s --bs=64k --limit 'p99<=20ms'
 keep hosts-curve
+run compare sim:channels=8,service=100us,noise=5%:1s,seed=1 sim:channels=8,service=97us,noise=5%:1s,seed=2 \
+    --iodepth=8 --margin 0 --randseed=1
+keep compare
 run run "$place" --size=2g --rw=randrw --rwmixread=70 --iodepth=16 --runtime=20
 keep distribution
 run run "$place" --size=2g --iodepth=8 --runtime=15 --trace
@@ -45,3 +53,8 @@ keep latency-by-load
 run suite snia-iops "$place" --size=512m --scale=300
 keep mix-map
 keep rounds
+for night in {1..60}; do
+    service=$((night > 40 ? 1030 : 1000))
+    run run "sim:channels=8,service=${service}us,seed=$night" --iodepth=8 --runtime=5 --ramp-time=0 --label=nightly
+done
+draw trend trend history trend label:nightly

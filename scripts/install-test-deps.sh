@@ -37,6 +37,7 @@ bcache-tools    make-bcache
 attr            setfattr
 kmod            modprobe
 chromium        chromium
+buildah         buildah
 tmux            tmux
 zsh             zsh
 procps          ps
@@ -45,6 +46,7 @@ bpftrace        bpftrace
 python3         python3
 python3-venv    /usr/share/doc/python3-venv
 python3-six     /usr/lib/python3/dist-packages/six.py
+python3-yaml    /usr/lib/python3/dist-packages/yaml
 fis-gtm         /usr/lib/x86_64-linux-gnu/fis-gtm
 r-base-core     Rscript
 postgresql      /usr/lib/postgresql
@@ -160,3 +162,4 @@ else
     say "missing (by their Debian package names): ${missing[*]}"
 fi
 "$(dirname "$0")/install-fio-plot.sh"
+"$(dirname "$0")/install-otava.sh"
