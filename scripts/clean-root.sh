@@ -9,6 +9,9 @@ debian_root() {
     # Each caller has its own.
     fresh=$(mktemp -d "$roots/$release.XXXXXX")
     if [[ ! -e $image ]]; then
+        command -v debootstrap >/dev/null ||
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+                debootstrap debian-archive-keyring >&2
         debootstrap --variant=minbase "$release" "$fresh" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2
         tar -C "$fresh" -cf "$image.part" .
         mv "$image.part" "$image"

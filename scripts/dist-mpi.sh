@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the deb of iogauge-mpi for each release of Debian, into target/dist. It is built in a clean system of that
-# release, because it depends on its MPI library. Needs root, debootstrap, and Debian's packages and crates.io.
+# release, because it depends on its MPI library. Needs root on Debian or Ubuntu, and a network for Debian's packages and
+# crates.io.
 #
 # usage: scripts/dist-mpi.sh [bullseye|bookworm|trixie]...      (default: all)
 set -euo pipefail

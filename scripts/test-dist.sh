@@ -13,7 +13,7 @@ deb=$dist/iogauge_${version}_amd64.deb
 tar_ball=$dist/iogauge-$version-x86_64-linux.tar.gz
 source scripts/clean-root.sh
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    debootstrap lintian rpm musl busybox-static qemu-user-static >/dev/null
+    lintian rpm musl busybox-static qemu-user-static >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -204,9 +204,10 @@ fn search_through_fio_finds_the_device_queue_depth() {
         "--budget=40s",
         "--json",
     ];
-    // By Little's law, 20 outstanding I/Os take 10 ms. The throttle releases the I/Os of a tenth of a second at once,
-    // so short windows are imprecise. On a busy machine, fio may not use its full share, and the search may end
-    // undecided (exit code 7). One of several searches must be correct.
+    // By Little's law, 20 outstanding I/Os take 10 ms. The throttle releases the I/Os of a tenth of a second at once, so
+    // a window of 2.5 s, the longest here, knows a mean within 4 %. The search confirms a queue depth up to 5 % below one
+    // that may break the limit, and has no time for more: 18 to 21 are correct. On a busy machine, fio may not use its
+    // full share, and the search may end undecided (exit code 7). One of several searches must be correct.
     let mut answers = Vec::new();
     for _ in 0..4 {
         let done = place.run(&line);
@@ -215,14 +216,15 @@ fn search_through_fio_finds_the_device_queue_depth() {
         assert_one_answer(&place, &found);
         let answer = &found["answer"];
         let (iops, queue_depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
-        let near = (iops / f64::from(IOPS) - 1.0).abs() < 0.03 && (queue_depth - 20.0).abs() <= 1.0;
+        let near =
+            (iops / f64::from(IOPS) - 1.0).abs() < 0.03 && (18.0..=21.0).contains(&queue_depth);
         if near && done.code == Some(0) {
             assert!(found["via"]["version"].as_str().unwrap().starts_with("fio-"));
             return;
         }
         answers.push((iops, queue_depth, answer["stopped_by"].clone()));
     }
-    panic!("{answers:?}, not {IOPS} IOPS at depth 20");
+    panic!("{answers:?}, not {IOPS} IOPS at depth 18 to 21");
 }
 
 #[test]
