@@ -13,10 +13,18 @@ use std::process::{Command, Output};
 
 /// Runs iogauge with a seccomp filter that refuses `io_uring_setup`, as container profiles do.
 fn without_io_uring(directory: &std::path::Path, engine: &[&str]) -> Output {
+    with_calls_refused(&[libc::SYS_io_uring_setup], directory, engine)
+}
+
+fn with_calls_refused(
+    calls: &[libc::c_long],
+    directory: &std::path::Path,
+    engine: &[&str],
+) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iogauge"));
     command.arg("run").arg(directory).args(["--size=64m", "--runtime=300ms", "--ramp_time=0"]);
     command.args(["--iodepth=8", "--json", "--quiet", "--history=none"]).args(engine);
-    forbid(&mut command, &[libc::SYS_io_uring_setup]);
+    forbid(&mut command, calls);
     command.output().unwrap()
 }
 
@@ -67,6 +75,20 @@ fn explicitly_requested_engine_is_not_replaced() {
     assert!(message.contains("hint: use --ioengine=libaio"), "{message}");
     crate::common::assert_one_message(&message);
     assert!(directory.path().read_dir().unwrap().next().is_none(), "nothing may be made");
+}
+
+#[test]
+fn system_calls_alone_fill_and_measure_a_file() {
+    const CALLS: [libc::c_long; 2] = [libc::SYS_io_uring_setup, libc::SYS_io_setup];
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let output = with_calls_refused(&CALLS, directory.path(), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["load"]["engine"], "psync");
+    let refused = with_calls_refused(&CALLS, directory.path(), &["--ioengine=libaio"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(message.contains("hint: use --ioengine=psync"), "{message}");
 }
 
 /// With these calls refused, returns the protection that `doctor` reports, and the output of a run that writes.

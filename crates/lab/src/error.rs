@@ -49,7 +49,7 @@ pub enum LabError {
     /// The machine's counters cannot be read.
     #[error(transparent)]
     System(#[from] SystemError),
-    #[error("ioengine {engine} cannot be used here: {source}; hint: use {instead}")]
+    #[error("ioengine {engine} cannot be used here: {source}; hint: use --ioengine={instead}")]
     EngineRefused { engine: &'static str, source: EngineError, instead: &'static str },
     /// The block layer cannot be traced.
     #[error("--trace: {fault}; hint: {}, or use --trace=try to measure without it", fault.lack().hint())]

@@ -7,14 +7,14 @@ use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
 use crate::session::hosts;
-use crate::session::rig::Rig;
-use iogauge_io::engine::{self, Op};
+use crate::session::rig::{Rig, default_engine};
+use iogauge_io::engine::Op;
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::{PoolJob, ThreadPool, WorkerPool};
 use iogauge_io::targets::prefill::{Prefill, PrefillNeed, need};
 use iogauge_io::targets::{FileOrigin, OpenMode, Part, PartKind, Roots, Target, TargetError};
 use iogauge_io::worker::control::IoFault;
-use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern, SyncMode};
+use iogauge_model::load::{BlockSizes, Load, Pattern, SyncMode};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -224,11 +224,7 @@ fn report(done_bytes: u64, total_bytes: u64, elapsed_ns: u64, watch: &mut Watch<
 /// Returns two jobs for each part: its whole blocks, and the remainder shorter than a block. With
 /// `most_bytes`, only the beginning of each part, without remainders.
 fn jobs(fills: &[(Part, Prefill)], most_bytes: Option<u64>) -> Result<Vec<PoolJob>, LabError> {
-    let engine = if engine::probe(EngineKind::IoUring).is_ok() {
-        EngineKind::IoUring
-    } else {
-        EngineKind::Libaio
-    };
+    let (engine, _) = default_engine();
     let mut jobs = Vec::new();
     for (index, (part, prefill)) in fills.iter().enumerate() {
         let range = prefill.range();

@@ -261,7 +261,8 @@ impl Rig {
         match engine::probe(kind) {
             Ok(()) => Ok((kind, None)),
             Err(source) => {
-                let (engine, instead) = (engine::info(kind).name, "--ioengine=libaio");
+                let engine = engine::info(kind).name;
+                let instead = engine::info(default_engine().0).name;
                 Err(LabError::EngineRefused { engine, source, instead })
             }
         }
