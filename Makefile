@@ -8,7 +8,7 @@ SHELL_DIRS := bash-completion/completions zsh/site-functions fish/vendor_complet
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build mpi test test-hosts attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit dist dist-mpi test-dist fmt lint doc site check-workflows check-packaging man completions install clean help
+.PHONY: run build mpi test test-hosts attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit dist dist-mpi test-dist fmt lint doc site check-workflows check-packaging man completions install uninstall clean help
 
 help: ## Print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 22
@@ -122,6 +122,13 @@ install: $(BIN) ## Install under PREFIX (/usr/local); honours DESTDIR
 	umask 022 && $(BIN) completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iogauge
 	umask 022 && $(BIN) completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_iogauge
 	umask 022 && $(BIN) completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/iogauge.fish
+
+uninstall: ## Remove what install has put under PREFIX
+	rm -f $(DESTDIR)$(PREFIX)/bin/iogauge $(DESTDIR)$(PREFIX)/share/man/man1/iogauge.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man1/iogauge-*.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iogauge \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_iogauge \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/iogauge.fish
 
 $(BIN):
 	$(CARGO) build --release -p iogauge

@@ -55,6 +55,7 @@ if ! command -v buildah >/dev/null || ((EUID != 0)); then
     exit
 fi
 mkdir "$work/context"
+cp LICENSE-* "$work/context"
 if [[ -n $binary ]]; then
     cp "$binary" "$work/context/iogauge"
 else
@@ -66,7 +67,7 @@ shown=$(buildah "${store[@]}" inspect --type image --format \
     '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Env}} {{index .OCIv1.Config.Labels "org.opencontainers.image.version"}}' "$image")
 [[ $shown == '[/iogauge] '*'XDG_DATA_HOME=/history'*' 1.2.3' ]] || fail "the image has: $shown"
 container=$(buildah "${store[@]}" from "$image")
-# Nothing but the program is in the image, so this shows that it needs nothing else.
+# No other program and no library is in the image, so this shows that it needs nothing else.
 version=$(buildah "${store[@]}" run --isolation chroot "$container" -- /iogauge --version)
 [[ $version == 'iogauge '* ]] || fail "iogauge --version in the image printed: $version"
 echo "packaging: image built; in it: $version"

@@ -4,6 +4,12 @@
 # Sets the time of all files in a folder to that of the commit.
 set_times() { find "$1" -print0 | xargs -0 touch --no-dereference --date="@$SOURCE_DATE_EPOCH"; }
 
+# packed_readme FOLDER: writes the README. Its links lead to the repository, because the pages are not packed.
+packed_readme() {
+    sed -E "s#\]\(([A-Za-z][A-Za-z0-9_./-]*)([\#)])#](https://github.com/iogauge/iogauge/blob/v$version/\1\2#g" \
+        README.md >"$1/README.md"
+}
+
 # shared_files BINARY FOLDER: what is the same for each architecture, as it stands below /usr/share.
 shared_files() {
     local binary=$1 share=$2
@@ -15,7 +21,8 @@ shared_files() {
     "$binary" completions bash >"$share/bash-completion/completions/iogauge"
     "$binary" completions zsh >"$share/zsh/vendor-completions/_iogauge"
     "$binary" completions fish >"$share/fish/vendor_completions.d/iogauge.fish"
-    cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/LICENSES-THIRD-PARTY" "$doc"
+    cp CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/LICENSES-THIRD-PARTY" "$doc"
+    packed_readme "$doc"
     cp -r examples "$doc/examples"
 }
 
@@ -30,7 +37,8 @@ make_tar() {
     local name=iogauge-$version-$1-linux
     local folder=$work/tar-$1/$name
     mkdir -p "$folder/man"
-    cp "$work/$1/iogauge" README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/LICENSES-THIRD-PARTY" "$folder"
+    cp "$work/$1/iogauge" CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/LICENSES-THIRD-PARTY" "$folder"
+    packed_readme "$folder"
     cp -r examples "$folder/examples"
     cp "$work"/share/man/man1/*.gz "$folder/man"
     mkdir "$folder/completions"

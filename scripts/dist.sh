@@ -65,6 +65,7 @@ for arch in "$@"; do
     mkdir -p "$work/$arch"
     cp "$target_dir/$arch-unknown-linux-musl/release-lto/iogauge" "$binary"
     objcopy --only-keep-debug "$binary" "$out/$name.debug"
+    chmod 644 "$out/$name.debug"
     (cd "$out" && objcopy --strip-all --add-gnu-debuglink="$name.debug" "$binary")
 done
 
@@ -88,7 +89,7 @@ done
 git archive --prefix="iogauge-$version/" HEAD | gzip -9n >"$out/iogauge-$version-source.tar.gz"
 cargo cyclonedx --quiet --manifest-path crates/cli/Cargo.toml --format json --spec-version 1.5 \
     --target x86_64-unknown-linux-musl --override-filename iogauge-sbom
-sed "s|$root|/iogauge|g" crates/cli/iogauge-sbom.json >"$out/iogauge-$version.cdx.json"
+scripts/sbom.py "$root" <crates/cli/iogauge-sbom.json >"$out/iogauge-$version.cdx.json"
 find crates benches -name iogauge-sbom.json -delete
 
 (cd "$out" && sha256sum -- * >SHA256SUMS)

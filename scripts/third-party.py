@@ -18,10 +18,11 @@ TARGET = "x86_64-unknown-linux-musl"
 
 # Not in Cargo's list, but in the binary.
 BESIDES = """\
-The binary also contains the standard library of Rust (Apache-2.0 or MIT, the Rust project contributors),
-SQLite (public domain, https://sqlite.org/copyright.html) and musl (MIT, Rich Felker et al.,
-https://musl.libc.org), each used unchanged.
+The binary also contains the standard library of Rust (Apache-2.0 or MIT), musl (MIT, https://musl.libc.org) and SQLite
+(public domain, https://sqlite.org/copyright.html), each used unchanged, and the fonts DejaVu Sans and DejaVu Sans Bold,
+reduced to the letters that pictures need.
 """
+FONTS = ROOT / "crates/report/src/chart/font/LICENSE-DejaVu"
 
 
 def packages():
@@ -54,8 +55,17 @@ def texts(package):
     return [path.read_text(errors="replace").strip() for path in files]
 
 
+def mit(holder):
+    """The MIT license for another holder."""
+    lines = (ROOT / "LICENSE-MIT").read_text().strip().splitlines()
+    return "\n".join(f"Copyright (c) {holder}" if line.startswith("Copyright") else line for line in lines)
+
+
 def main():
     holders, without = collections.defaultdict(list), []
+    holders[mit("The Rust Project contributors")].append("standard library of Rust (Apache-2.0 OR MIT)")
+    holders[mit("2005-2020 Rich Felker, et al.")].append("musl (MIT)")
+    holders[FONTS.read_text().strip()].append("DejaVu Sans, DejaVu Sans Bold (Bitstream-Vera)")
     for package in packages():
         name = f"{package['name']} {package['version']} ({package['license']})"
         own = texts(package)

@@ -5,6 +5,7 @@ mod common;
 
 use common::{EIGHT, Place, names, skip};
 use iogauge_report::settings::SETTINGS;
+use std::process::Command;
 
 const COMMANDS: [&str; 14] = [
     "find",
@@ -119,7 +120,31 @@ fn man_pages_exist_for_every_command() {
         let page = directory.join(format!("iogauge-{command}.1"));
         let text =
             std::fs::read_to_string(&page).unwrap_or_else(|_| panic!("{command}: {pages:?}"));
-        assert!(text.contains(".TH") && text.contains("Examples:"), "{command}");
+        for part in [".TH", ".SH SYNOPSIS", ".SH \"EXAMPLES\"\n.nf\n", ".SH FILES"] {
+            assert!(text.contains(part), "{command}: no {part} in {text}");
+        }
+    }
+}
+
+#[test]
+fn man_pages_are_rendered_without_warnings() {
+    let place = Place::new();
+    place.run(&["man", "pages"]).ends(0);
+    let Ok(version) = Command::new("groff").arg("--version").output() else {
+        skip("man_pages_are_rendered_without_warnings", "no groff");
+        return;
+    };
+    assert!(version.status.success());
+    for page in names(&place.work().join("pages")) {
+        let mut groff = Command::new("groff");
+        groff.args(["-man", "-Tutf8", "-ww", "-P-cbou"]).arg(place.work().join("pages").join(&page));
+        let done = groff.output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{page}");
+        if page == "iogauge.1" {
+            let text = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert!(text.contains("\nEXIT STATUS\n"), "{text}");
+            assert!(text.lines().any(|line| line.trim() == "0    done"), "{text}");
+        }
     }
 }
 

@@ -27,7 +27,7 @@ Examples:
   iogauge check /data --require 5k --rw=randrw --limit 'read:p99<=2ms' \\
       --limit 'write:p99<=5ms'
   iogauge check /data --require 40k --closed --iodepth=32
-  iogauge check /data --baseline last --margin 10%
+  iogauge check /data --baseline label:good --margin 10%
   iogauge check examples/etcd.toml /var/lib/etcd --junit check.xml
   iogauge check sim:nvme --require 20k --limit 'p99<=1ms'"
 )]

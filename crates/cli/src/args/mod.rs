@@ -54,12 +54,13 @@ Exit codes:
   0    done
   1    an error of iogauge or of the machine, or a result that could not be saved in the history
   2    wrong usage, or a job file that cannot run
-  3    the target was refused, to protect data
-  4    I/O errors, failed verification, or no I/O completed (the result is kept and counts them)
+  3    a target or output file was refused, to protect data
+  4    I/O errors, wrong data, no I/O completed, or a database's disk reached its reserve (the
+       result is kept)
   5    a latency limit is broken: by a run, or by a search even at queue depth 1 or the lowest rate
   6    a check failed, compare found a subject worse, or crosscheck found that iogauge and fio differ
-  7    undecided: the search found no load that meets the limit, but cannot exclude that one exists,
-       or check or compare could not prove a verdict
+  7    undecided: check or compare could not prove a verdict, the measurements contradict each
+       other, or there was too little time, too few I/Os or too little processor time
   8    a host was lost (the result until then is kept and printed)
   130  interrupted (the result so far is kept and printed)";
 

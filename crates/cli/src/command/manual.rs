@@ -46,9 +46,67 @@ fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::i
     }
     let man = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
-    man.render(&mut text)?;
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    text.extend(synopsis(command).bytes());
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
+    }
+    let after = command.get_after_long_help().or(command.get_after_help());
+    text.extend(sections(&after.map(ToString::to_string).unwrap_or_default()).bytes());
+    text.extend(PAGE_END.bytes());
+    man.render_version_section(&mut text)?;
     pages.push((man.get_filename(), text));
     Ok(())
+}
+
+/// Sections that every page has.
+const PAGE_END: &str = ".SH FILES
+.TP
+$XDG_DATA_HOME/iogauge/history.db, or ~/.local/share/iogauge/history.db
+The history of all runs; another file with \\fB\\-\\-history\\fR.
+.SH \"SEE ALSO\"
+fio(1), https://github.com/iogauge/iogauge
+";
+
+fn synopsis(command: &clap::Command) -> String {
+    let usage = command.clone().render_usage().to_string();
+    let lines = usage.trim_start_matches("Usage:").lines().map(|line| roff(line.trim()));
+    format!(".SH SYNOPSIS\n.nf\n{}\n.fi\n", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Renders the text after the options: a section for each block of lines under a heading that ends with a colon, with
+/// its lines as they are, and the paragraphs that have none.
+fn sections(help: &str) -> String {
+    let (mut notes, mut blocks) = (String::new(), String::new());
+    for block in help.trim().split("\n\n").filter(|block| !block.trim().is_empty()) {
+        let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
+        let heading = first.strip_suffix(':').filter(|_| rest.starts_with(' '));
+        if heading.is_none() && !block.starts_with(' ') {
+            let lines: Vec<String> = block.lines().map(roff).collect();
+            notes.push_str(&format!(".PP\n{}\n", lines.join("\n")));
+            continue;
+        }
+        if let Some(heading) = heading {
+            let heading = heading.to_uppercase().replace("EXIT CODES", "EXIT STATUS");
+            blocks.push_str(&format!(".SH \"{heading}\"\n"));
+        }
+        let shown = if heading.is_some() { rest } else { block };
+        let lines: Vec<String> = shown.lines().map(roff).collect();
+        blocks.push_str(&format!(".nf\n{}\n.fi\n", lines.join("\n")));
+    }
+    if !notes.is_empty() {
+        notes.insert_str(0, ".SH NOTES\n");
+    }
+    notes + &blocks
+}
+
+/// Escapes a line for roff; see groff_char(7).
+fn roff(line: &str) -> String {
+    let text = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    if text.starts_with('.') { format!("\\&{text}") } else { text }
 }
 
 /// Prints completions for a shell. Those for bash, zsh and fish also complete the ids of runs.

@@ -111,7 +111,7 @@ pub enum GuardError {
     )]
     LoopUnknown { path: PathBuf, device: String },
     #[error(
-        "{}: refused, a loop device may be on it, and they cannot be listed ; hint: run mount -t sysfs \
+        "{}: refused, a loop device may be on it, and they cannot be listed; hint: run mount -t sysfs \
          sysfs /sys",
         path.display()
     )]

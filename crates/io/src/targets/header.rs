@@ -1,8 +1,7 @@
 //! The first block of a test file: its identity, its size, and how much of it is prefilled.
 
 use super::error::TargetError;
-use std::fs::File;
-use std::io::Read;
+use rustix::rand::{GetRandomFlags, getrandom};
 use std::path::Path;
 
 const MAGIC: &[u8; 16] = b"iogauge testfile";
@@ -75,11 +74,10 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 }
 
 pub(super) fn random_id() -> Result<u128, TargetError> {
-    let path = Path::new("/dev/urandom");
     let mut bytes = [0; 16];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|source| TargetError::io(path, "read it", source))?;
+    // Up to 256 bytes are always returned at once; see getrandom(2).
+    getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(|errno| TargetError::io(Path::new("getrandom"), "call it", errno.into()))?;
     Ok(u128::from_le_bytes(bytes))
 }
 

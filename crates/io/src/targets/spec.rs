@@ -42,8 +42,9 @@ impl FromStr for TargetSpec {
 
     /// Parses TARGET.
     ///
-    /// The paths of a list are separated by commas or colons. If a path that contains a separator exists, it is used as
-    /// a path, not as a list. `\:`, `\,` and `\\` represent the characters themselves.
+    /// The paths of a list are separated by commas, or by colons as in fio's `filename` if all of them exist: a new path
+    /// may contain colons. If a path that contains a separator exists, it is used as a path, not as a list. `\:`, `\,`
+    /// and `\\` represent the characters themselves.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         Self::parse_with(text, &|path| path.symlink_metadata().is_ok())
     }
@@ -78,15 +79,24 @@ impl TargetSpec {
         }
         let mut paths = Vec::new();
         let mut first = 0;
+        // The pieces between two commas, and the paths before them.
+        let mut between = (0, 0);
         while first < pieces.len() {
-            let (path, next) = longest_existing(&pieces, first, exists);
-            if path.is_empty() {
-                return Err(SpecError::EmptyElement { text: text.to_owned() });
-            }
+            let (mut path, mut next) = longest_existing(&pieces, first, exists);
             if path == "sim" && pieces[first].separator == Some(':') {
                 return Err(SpecError::MixedWithSimulated { text: text.to_owned() });
             }
+            if !exists(Path::new(&path)) {
+                paths.truncate(between.1);
+                (path, next) = until_comma(&pieces, between.0);
+            }
+            if path.is_empty() {
+                return Err(SpecError::EmptyElement { text: text.to_owned() });
+            }
             paths.push(PathBuf::from(path));
+            if pieces[next - 1].separator == Some(',') {
+                between = (next, paths.len());
+            }
             first = next;
         }
         Ok(Self::Paths(paths))
@@ -161,6 +171,19 @@ fn longest_existing(
     best
 }
 
+/// Returns the pieces from `first` to the next comma as one path; also the index of the next piece.
+fn until_comma(pieces: &[PartText], first: usize) -> (String, usize) {
+    let mut joined = String::new();
+    for (index, piece) in pieces.iter().enumerate().skip(first) {
+        joined.push_str(&piece.text);
+        match piece.separator {
+            Some(':') => joined.push(':'),
+            _ => return (joined, index + 1),
+        }
+    }
+    (joined, pieces.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +201,9 @@ mod tests {
     fn target_lists_are_split_unless_the_path_exists() {
         assert_eq!(parse("/data", &[]), paths(&["/data"]));
         assert_eq!(parse("/dev/sdb,/dev/sdc", &[]), paths(&["/dev/sdb", "/dev/sdc"]));
-        assert_eq!(parse("/dev/sdb:/dev/sdc", &[]), paths(&["/dev/sdb", "/dev/sdc"]));
+        let both = ["/dev/sdb", "/dev/sdc"];
+        assert_eq!(parse("/dev/sdb:/dev/sdc", &both), paths(&both));
+        assert_eq!(parse("/dev/sdb:/dev/sdc,x", &both), paths(&["/dev/sdb", "/dev/sdc", "x"]));
         assert_eq!(parse("a:b", &["a:b"]), paths(&["a:b"]));
         let by_path = "/dev/disk/by-path/pci-0000:00:1f.2-ata-1";
         assert_eq!(
@@ -186,10 +211,20 @@ mod tests {
             paths(&[by_path, "/dev/sdb"])
         );
         assert_eq!(
-            parse(&format!("/dev/sdb:{by_path}"), &[by_path]),
+            parse(&format!("/dev/sdb:{by_path}"), &[by_path, "/dev/sdb"]),
             paths(&["/dev/sdb", by_path])
         );
         assert_eq!(parse(r"a\:b,c\,d,e\\f,g\h", &[]), paths(&["a:b", "c,d", r"e\f", r"g\h"]));
+    }
+
+    #[test]
+    fn new_path_may_contain_colons() {
+        let new = "/data/pci-0000:00:1f.2-ata-1";
+        assert_eq!(parse(new, &["/data"]), paths(&[new]));
+        assert_eq!(parse(&format!("/x,{new},/y"), &["/x"]), paths(&["/x", new, "/y"]));
+        assert_eq!(parse("/x:/new", &["/x"]), paths(&["/x:/new"]));
+        assert_eq!(parse("/data/http://x", &["/data"]), paths(&["/data/http://x"]));
+        assert_eq!(parse("/a:/b,/c:/d", &["/a", "/b", "/c"]), paths(&["/a", "/b", "/c:/d"]));
     }
 
     #[test]

@@ -12,8 +12,7 @@ pub enum HistoryError {
     #[error("--history is empty; hint: use a file, \"default\" or \"none\"")]
     EmptyPath,
     #[error(
-        "no place for the history: neither XDG_DATA_HOME nor HOME is set; hint: use --history FILE, or \
-         --history none"
+        "no place for the history: XDG_DATA_HOME is no absolute path, and HOME none of a directory; hint: use --history FILE, or --history none"
     )]
     NoHome,
     #[error(

@@ -73,9 +73,7 @@ impl HistoryPath {
     /// [`HistoryError::NoHome`] if neither `XDG_DATA_HOME` nor `HOME` names a directory.
     pub fn resolve(&self) -> Result<Option<PathBuf>, HistoryError> {
         match self {
-            Self::Default => {
-                default_file(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).map(Some)
-            }
+            Self::Default => default_file(env::var_os("XDG_DATA_HOME"), home()).map(Some),
             Self::File(path) => Ok(Some(path.clone())),
             Self::None => Ok(None),
         }
@@ -103,8 +101,13 @@ fn is_special(name: &str) -> bool {
 /// Returns iogauge's directory for the user's data; `None` if no home directory is known.
 #[must_use]
 pub fn data_directory() -> Option<PathBuf> {
-    let file = default_file(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).ok()?;
+    let file = default_file(env::var_os("XDG_DATA_HOME"), home()).ok()?;
     file.parent().map(PathBuf::from)
+}
+
+/// Returns the home directory. A user without one often has a name such as `/nonexistent`, which must not be made.
+fn home() -> Option<OsString> {
+    env::var_os("HOME").filter(|home| Path::new(home).is_dir())
 }
 
 fn default_file(data: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, HistoryError> {

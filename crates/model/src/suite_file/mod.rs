@@ -138,6 +138,10 @@ impl SuiteFile {
                         steps.push(reader.block(table, line, Kind::Step)?);
                     }
                 }
+                "require" => {
+                    let reason = "is of a file of requirements; hint: run iogauge check FILE TARGET";
+                    return Err(reader.wrong(&member, reason));
+                }
                 _ => {
                     let reason = "is not one of about, help, size, seconds, ramp, limit, [options], [defaults] \
                                   and [[step]]; hint: use options under [defaults] or [[step]]";

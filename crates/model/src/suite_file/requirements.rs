@@ -69,6 +69,10 @@ impl RequirementFile {
                     defaults = reader.block(table, member.line, Kind::Requirement)?.options;
                 }
                 "require" => tables = reader.tables(&member)?,
+                "step" => {
+                    let reason = "is of a suite; hint: run iogauge suite FILE TARGET";
+                    return Err(reader.wrong(&member, reason));
+                }
                 _ => {
                     let reason = "is not one of about, size, budget, [defaults] and [[require]]; hint: use options \
                                   under [defaults] or [[require]]";

@@ -60,7 +60,10 @@ impl Baseline {
         let found = match format {
             Some(FIND_FORMAT) => Self::of_search(&read(&stored, document)?),
             Some(RUN_FORMAT) => Self::of_run(&read(&stored, document)?),
-            _ => Err("is neither a search nor a run; hint: use one of iogauge find or iogauge run"),
+            _ => Err(
+                "is neither a search nor a run; hint: give one a --label and use label:TEXT, because each \
+                 check is the last run afterwards",
+            ),
         };
         let found = found.map_err(wrong)?;
         if found.iops * (1.0 - margin_percent / 100.0) < 1.0 {
