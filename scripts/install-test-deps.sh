@@ -43,6 +43,7 @@ zsh             zsh
 procps          ps
 strace          strace
 bpftrace        bpftrace
+groff           groff-base
 python3         python3
 python3-venv    /usr/share/doc/python3-venv
 python3-six     /usr/lib/python3/dist-packages/six.py

@@ -137,7 +137,9 @@ fn man_pages_are_rendered_without_warnings() {
     assert!(version.status.success());
     for page in names(&place.work().join("pages")) {
         let mut groff = Command::new("groff");
-        groff.args(["-man", "-Tutf8", "-ww", "-P-cbou"]).arg(place.work().join("pages").join(&page));
+        groff
+            .args(["-man", "-Tutf8", "-ww", "-P-cbou"])
+            .arg(place.work().join("pages").join(&page));
         let done = groff.output().unwrap();
         assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{page}");
         if page == "iogauge.1" {

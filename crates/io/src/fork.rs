@@ -21,8 +21,9 @@ extern "C" fn count_threads_at_start() {
 static AT_START: extern "C" fn() = count_threads_at_start;
 
 fn threads() -> io::Result<usize> {
-    let tasks = std::fs::read_dir("/proc/self/task")
-        .map_err(|error| io::Error::new(error.kind(), format!("/proc cannot be read: {error}; hint: mount it")))?;
+    let tasks = std::fs::read_dir("/proc/self/task").map_err(|error| {
+        io::Error::new(error.kind(), format!("/proc cannot be read: {error}; hint: mount it"))
+    })?;
     Ok(tasks.count())
 }
 

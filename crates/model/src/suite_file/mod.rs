@@ -139,7 +139,8 @@ impl SuiteFile {
                     }
                 }
                 "require" => {
-                    let reason = "is of a file of requirements; hint: run iogauge check FILE TARGET";
+                    let reason =
+                        "is of a file of requirements; hint: run iogauge check FILE TARGET";
                     return Err(reader.wrong(&member, reason));
                 }
                 _ => {
