@@ -77,7 +77,7 @@ pub(super) fn random_id() -> Result<u128, TargetError> {
     let mut bytes = [0; 16];
     // Up to 256 bytes are always returned at once; see getrandom(2).
     getrandom(&mut bytes, GetRandomFlags::empty())
-        .map_err(|errno| TargetError::io(Path::new("getrandom"), "call it", errno.into()))?;
+        .map_err(|errno| TargetError::io(Path::new("getrandom"), "call it", errno))?;
     Ok(u128::from_le_bytes(bytes))
 }
 
