@@ -57,7 +57,9 @@ fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::i
     let after = command.get_after_long_help().or(command.get_after_help());
     text.extend(sections(&after.map(ToString::to_string).unwrap_or_default()).bytes());
     text.extend(PAGE_END.bytes());
-    man.render_version_section(&mut text)?;
+    if command.get_version().is_some() {
+        man.render_version_section(&mut text)?;
+    }
     pages.push((man.get_filename(), text));
     Ok(())
 }
