@@ -138,7 +138,7 @@ fn man_pages_are_rendered_without_warnings() {
     for page in names(&place.work().join("pages")) {
         let mut groff = Command::new("groff");
         groff
-            .args(["-man", "-Tutf8", "-ww", "-P-cbou"])
+            .args(["-Kutf8", "-man", "-Tutf8", "-ww", "-P-cbou"])
             .arg(place.work().join("pages").join(&page));
         let done = groff.output().unwrap();
         assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{page}");

@@ -70,7 +70,7 @@ const PAGE_END: &str = ".SH FILES
 $XDG_DATA_HOME/iogauge/history.db, or ~/.local/share/iogauge/history.db
 The history of all runs; another file with \\fB\\-\\-history\\fR.
 .SH \"SEE ALSO\"
-fio(1), https://github.com/iogauge/iogauge
+iogauge(1), fio(1), https://github.com/iogauge/iogauge
 ";
 
 fn synopsis(command: &clap::Command) -> String {
