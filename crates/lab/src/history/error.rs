@@ -12,7 +12,8 @@ pub enum HistoryError {
     #[error("--history is empty; hint: use a file, \"default\" or \"none\"")]
     EmptyPath,
     #[error(
-        "no place for the history: XDG_DATA_HOME is no absolute path, and HOME none of a directory; hint: use --history FILE, or --history none"
+        "no place for the history: HOME is not an existing directory, and XDG_DATA_HOME is not an \
+         absolute path; hint: use --history FILE, or --history none"
     )]
     NoHome,
     #[error(
