@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Fuzzes each parser for FUZZ_SECONDS (default 60): with libFuzzer if a nightly toolchain and
-# cargo-fuzz are installed, else with proptest. In CI, cargo-fuzz is installed if there is a nightly
-# toolchain.
+# cargo-fuzz are installed, else with proptest.
 #
-# usage: scripts/fuzz.sh [TARGET...]
+# usage: scripts/fuzz.sh [--proptest] [TARGET...]
 #
+# --proptest: use proptest, whose tests are built with the others.
 # A target is the name of a file in fuzz/fuzz_targets without .rs. The default is all of them.
 # libFuzzer keeps interesting inputs in fuzz/corpus, and inputs that failed in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/rocksdb-env.sh
+source scripts/mpi-env.sh
 
 seconds=${FUZZ_SECONDS:-60}
 # No parser takes this long for one input, or this much memory.
@@ -18,6 +20,11 @@ export ASAN_OPTIONS=detect_leaks=0
 
 say() { printf 'fuzz: %s\n' "$*"; }
 
+proptest=
+if [[ ${1:-} == --proptest ]]; then
+    proptest=1
+    shift
+fi
 targets=("$@")
 if ((${#targets[@]} == 0)); then
     mapfile -t targets < <(cd fuzz/fuzz_targets && printf '%s\n' *.rs | sed 's/\.rs$//')
@@ -34,10 +41,6 @@ seeds() {
 has_libfuzzer() {
     cargo +nightly --version >/dev/null 2>&1 || { say 'no nightly toolchain'; return 1; }
     cargo fuzz --version >/dev/null 2>&1 && return 0
-    if [[ -n ${CI:-} ]]; then
-        say 'cargo install cargo-fuzz'
-        timeout 180 cargo install --quiet --locked cargo-fuzz && return 0
-    fi
     say 'no cargo-fuzz (cargo install cargo-fuzz)'
     return 1
 }
@@ -61,16 +64,19 @@ with_libfuzzer() {
     rm -f "$log"
 }
 
-if has_libfuzzer; then
+if [[ -z $proptest ]] && has_libfuzzer; then
     cargo +nightly fuzz build
     export -f with_libfuzzer seeds say
     export seconds
     printf '%s\n' "${targets[@]}" |
         xargs -P "$(nproc)" -I{} bash -c "set -euo pipefail; limits=(${limits[*]}); with_libfuzzer {}"
 else
-    say "using proptest instead, $seconds seconds for each target"
-    rooms=(-p iogauge-io -p iogauge-db)
-    cargo test "${rooms[@]}" --test fuzz --locked --no-run
-    for target in "${targets[@]}"; do printf '%s\n' "$target"; done |
-        IOGAUGE_FUZZ_SECONDS=$seconds xargs cargo test "${rooms[@]}" --test fuzz --locked -- --exact
+    say "proptest, $seconds seconds for each target"
+    # The features are those of scripts/test.sh, so that nothing is built for this alone.
+    tests=(cargo test --workspace "${rocksdb_features[@]}" "${mpi_features[@]}" --test fuzz --locked --)
+    listed=$("${tests[@]}" --list)
+    for target in "${targets[@]}"; do
+        grep -qx "$target: test" <<<"$listed" || { say "there is no test $target"; exit 1; }
+    done
+    IOGAUGE_FUZZ_SECONDS=$seconds "${tests[@]}" --exact "${targets[@]}"
 fi

@@ -22,7 +22,7 @@ fn bytes(known: &[&'static [u8]]) -> impl Strategy<Value = Vec<u8>> + use<> {
 }
 
 #[test]
-fn fuzzed_postgres_messages_do_not_panic() {
+fn postgres_messages() {
     let known: [&[u8]; 16] = [
         b"D",
         b"E",
@@ -53,7 +53,7 @@ fn fuzzed_postgres_messages_do_not_panic() {
 }
 
 #[test]
-fn fuzzed_gtm_lines_do_not_panic() {
+fn gtm_lines() {
     let known: [&[u8]; 16] = [
         b"t",
         b".",
@@ -76,7 +76,7 @@ fn fuzzed_gtm_lines_do_not_panic() {
 }
 
 #[test]
-fn fuzzed_database_markers_do_not_panic() {
+fn database_notes() {
     let known: [&[u8]; 16] = [
         b"{\"format\":\"iogauge.database/1\",\"backend\":\"sqlite\",\"identity\":\"a-1\",\"block_bytes\":",
         b"8192,\"complete\":true,\"made_parent\":false,\"globals\":[",
@@ -106,7 +106,7 @@ fn fuzzed_database_markers_do_not_panic() {
 }
 
 #[test]
-fn fuzzed_database_urls_do_not_panic() {
+fn database_url() {
     let known: [&[u8]; 16] = [
         b"postgres:",
         b"sqlite:",
