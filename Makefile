@@ -8,7 +8,7 @@ SHELL_DIRS := bash-completion/completions zsh/site-functions fish/vendor_complet
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build mpi test test-hosts attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit dist dist-mpi test-dist fmt lint doc site check-workflows check-packaging man completions install uninstall clean help
+.PHONY: run build mpi test test-hosts test-iris attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit dist dist-mpi test-dist fmt lint doc site check-workflows check-packaging man completions install uninstall clean help
 
 help: ## Print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 22
@@ -34,6 +34,10 @@ test: ## Run every test; first install what the tests need, if possible
 test-hosts: ## Run the tests of several hosts with each MPI that is installed
 	scripts/install-test-deps.sh
 	scripts/test-hosts.sh
+
+test-iris: ## Try the backend iris on a running instance: make test-iris IOGAUGE_TEST_IRIS=iris:IRIS/USER
+	@test -n "$(IOGAUGE_TEST_IRIS)" || { echo 'usage: make test-iris IOGAUGE_TEST_IRIS=iris:INSTANCE/NAMESPACE'; exit 2; }
+	IOGAUGE_TEST_IRIS="$(IOGAUGE_TEST_IRIS)" IOGAUGE_REQUIRE_ALL=1 $(CARGO) test -p iogauge-db --test conformance -- --test-threads=1
 
 attack: ## Run the tests that try to make iogauge do harm; print how many were tried and how many held
 	scripts/install-test-deps.sh

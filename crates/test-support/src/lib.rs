@@ -21,7 +21,7 @@ pub use network::{Mpi, Network};
 pub use processes::{Holder, children, is_gone, run};
 pub use throttle::Throttle;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longer than anything that the tests wait for.
@@ -35,6 +35,22 @@ pub const MIB: u64 = 1 << 20;
 pub fn skip(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
     assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+}
+
+/// Returns the Python of an environment in the target directory, such as `scripts/install-tree-sitter.sh` makes.
+///
+/// # Errors
+/// Returns why the module is not there.
+pub fn python_with(environment: &str, module: &str) -> Result<PathBuf, String> {
+    // The test is in target/debug/deps.
+    let test = std::env::current_exe().unwrap();
+    let python = test.ancestors().nth(3).unwrap().join(environment).join("bin/python");
+    let tried =
+        std::process::Command::new(&python).args(["-c", &format!("import {module}")]).output();
+    if tried.is_ok_and(|output| output.status.success()) {
+        return Ok(python);
+    }
+    Err(format!("{module} is not installed; scripts/install-{environment}.sh gets it from PyPI"))
 }
 
 /// Takes the value, or ends the test as skipped.

@@ -3,7 +3,7 @@
 use super::names;
 use super::number::{number, precision};
 use super::{ComparingArgs, HostsArgs, OutputArgs, SamplingArgs};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use iogauge_lab::db::{DbError, DbUrl};
 use iogauge_lab::history::{HistoryPath, Runs};
 use iogauge_model::Limit;
@@ -55,10 +55,10 @@ pub enum DbAction {
     /// Create a database whose blocks hold data
     Setup(SetupArgs),
     /// Create globals 1, 2, 3 … in it
-    CreateGlobals(GlobalsArgs),
+    CreateGlobals(CreateGlobalsArgs),
     /// Create more globals after the existing ones
-    AddGlobals(GlobalsArgs),
-    /// Traverse every global and count its subscripts
+    AddGlobals(AddGlobalsArgs),
+    /// Traverse every global and count its subscripts, and those of all
     CountSubscripts(OneArgs),
     /// Print the number of globals and how many subscripts each was made with: globals,n1,n2,…
     Sizes(OneArgs),
@@ -146,27 +146,58 @@ pub struct SetupArgs {
     /// Which.
     #[command(flatten)]
     pub url: UrlArgs,
-    /// Bytes of blocks to fill, not counting globals. Use twice the memory, so that no cache holds them
+    /// Bytes of blocks to fill, not counting globals [default: twice this machine's memory, so that no cache
+    /// of this machine holds them]. A storage controller with a cache needs four times its size, if that
+    /// is more
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
-    pub size: u64,
+    pub size: Option<u64>,
     /// Print no progress
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// `iogauge db create-globals` and `add-globals`.
+/// `iogauge db create-globals`.
 #[derive(Debug, Clone, Args)]
-pub struct GlobalsArgs {
+pub struct CreateGlobalsArgs {
     /// Which.
     #[command(flatten)]
     pub url: UrlArgs,
     /// Number of globals to create; each writing process needs one
-    #[arg(long, value_name = "N", value_parser = number::<1, 100_000>)]
+    #[arg(long, value_name = "N", value_parser = number::<1, 100_000>, default_value_t = 5)]
     pub globals: u32,
-    /// Subscripts of each global [default of add-globals: as many as the first global has]
+    /// Subscripts of each global
+    #[arg(long, value_name = "N", value_parser = parse_count, default_value = "1m")]
+    pub subscripts: u64,
+    /// What is written.
+    #[command(flatten)]
+    pub filling: FillingArgs,
+}
+
+/// `iogauge db add-globals`.
+#[derive(Debug, Clone, Args)]
+#[command(group = ArgGroup::new("number").required(true))]
+pub struct AddGlobalsArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// Number of globals to add; each writing process needs one
+    #[arg(long, value_name = "N", value_parser = number::<1, 100_000>, group = "number")]
+    pub globals: Option<u32>,
+    /// Number of globals that there are to be afterwards
+    #[arg(long, value_name = "N", value_parser = number::<1, 100_000>, group = "number")]
+    pub total: Option<u32>,
+    /// Subscripts of each new global [default: as many as the first global has]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub subscripts: Option<u64>,
-    /// Length of the value of each subscript
+    /// What is written.
+    #[command(flatten)]
+    pub filling: FillingArgs,
+}
+
+/// How globals are filled.
+#[derive(Debug, Clone, Args)]
+pub struct FillingArgs {
+    /// Length of the value of each subscript [default: 100, or that of the first global]
     #[arg(long, value_name = "BYTES", value_parser = parse_size_bytes)]
     pub value_size: Option<u64>,
     /// Print no progress
@@ -185,6 +216,16 @@ pub enum DbMode {
     Io,
 }
 
+/// Parses a hang time. A bare number is refused: the tests that this one follows mean milliseconds, and other options
+/// of iogauge and fio seconds.
+fn hang_ns(text: &str) -> Result<u64, String> {
+    let bare = text.trim();
+    if bare != "0" && !bare.is_empty() && bare.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        return Err(format!("it has no unit; hint: use --hang {bare}ms or --hang {bare}s"));
+    }
+    parse_duration_ns(text).map_err(|error| error.to_string())
+}
+
 /// What is asked of a database.
 #[derive(Debug, Clone, Args)]
 pub struct DbLoadArgs {
@@ -194,10 +235,10 @@ pub struct DbLoadArgs {
     /// Updates per transaction; in mode io also reads
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = number::<1, 1_000_000>)]
     pub transaction_length: u32,
-    /// Hang time after each transaction. Without it, processes put the highest load on the database; the
-    /// random write test that this one follows has 2ms
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "0")]
-    pub hang: u64,
+    /// Hang time after each transaction, with its unit [default: 0]. Without it, processes put the highest
+    /// load on the database
+    #[arg(long, value_name = "TIME", value_parser = hang_ns)]
+    pub hang: Option<u64>,
     /// Share of transactions that read, in mode io
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub read_pct: Option<f64>,
@@ -233,9 +274,12 @@ pub struct DbRunArgs {
         value_parser = number::<1, 100_000>
     )]
     pub ladder: Vec<u32>,
-    /// Time to measure
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "60s")]
-    pub runtime: u64,
+    /// Time to measure [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub runtime: Option<u64>,
+    /// Use the defaults of the vendor's suite: --runtime 300s and, if the processes write, --hang 2ms
+    #[arg(long)]
+    pub reference: bool,
     /// Time to run before the measurement starts
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "1s")]
     pub ramp_time: u64,

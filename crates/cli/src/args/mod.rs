@@ -23,7 +23,7 @@ pub use compare::{CompareArgs, ComparingArgs};
 pub use crosscheck::CrosscheckArgs;
 pub use db::{
     DbAction, DbArgs, DbBesideArgs, DbCompareArgs, DbFindArgs, DbLoadArgs, DbMode, DbRunArgs,
-    DbSearchArgs, ExportArgs, GlobalsArgs, OneArgs, PurgeArgs, ResetArgs, SetupArgs, VerifyArgs,
+    DbSearchArgs, ExportArgs, FillingArgs, OneArgs, PurgeArgs, ResetArgs, SetupArgs, VerifyArgs,
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use history::{HistoryAction, HistoryArgs, ShowFormat};

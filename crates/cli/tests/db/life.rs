@@ -63,7 +63,7 @@ fn database_lifecycle_from_setup_to_purge() {
     3 globals of 5,000 subscripts, [rate] a second
     next: iogauge db run sqlite:d --mode write --processes 3
     ");
-    let added = db(&["add-globals", "sqlite:d", "--globals=1"]).ends(0);
+    let added = db(&["add-globals", "sqlite:d", "--total=4"]).ends(0);
     insta::assert_snapshot!(redacted(&added), @r"
     1 global of 5,000 subscripts, [rate] a second
     next: iogauge db run sqlite:d --mode write --processes 4
@@ -77,7 +77,10 @@ fn database_lifecycle_from_setup_to_purge() {
     global 3: 5000 subscripts
     global 4: 5000 subscripts
     global 5: 700 subscripts
+    5 globals: 20700 subscripts
     ");
+    let full = db(&["add-globals", "sqlite:d", "--total=5"]).ends(0).stdout;
+    assert_eq!(full, "5 globals already: none is added\n");
     insta::assert_snapshot!(db(&["verify", "sqlite:d"]).ends(0).stdout, @r"
     20,700 values, all as they were written
     No run on this database recorded what it acknowledged.

@@ -128,12 +128,31 @@ fn negative_numbers_are_rejected_with_a_hint() {
     }
 }
 
+/// The suite that these tests follow means milliseconds, fio seconds.
 #[test]
-fn first_globals_require_the_subscripts_option() {
+fn hang_time_without_a_unit_is_refused() {
+    let place = Place::new();
+    for hang in ["2", "0.5"] {
+        let done = line(&place, &format!("db run sqlite:d --mode write --hang {hang}"));
+        assert_one_line(done, 2, &[&format!("hint: use --hang {hang}ms or --hang {hang}s")]);
+    }
+}
+
+#[test]
+fn globals_to_add_are_a_number_or_a_total() {
+    let place = Place::new();
+    assert_one_line(line(&place, "db add-globals sqlite:d"), 2, &["--globals", "--total"]);
+    let both = line(&place, "db add-globals sqlite:d --globals 1 --total 2");
+    assert_one_line(both, 2, &["--globals", "--total"]);
+}
+
+#[test]
+fn missing_globals_are_reported_with_the_command_that_makes_them() {
     let db = Db::new(0, 0);
-    let told = "--subscripts is required for the first globals; hint: use --subscripts 1m";
-    assert_one_line(db.run("create-globals", &["--globals=2"]), 2, &[told]);
-    assert_one_line(db.run("add-globals", &["--globals=2"]), 2, &["there is no global yet"]);
+    for number in ["--globals=2", "--total=2"] {
+        let told = ["there is no global yet", "create-globals sqlite:d --globals 2"];
+        assert_one_line(db.run("add-globals", &[number]), 2, &told);
+    }
     let told = "there is no global to write to; hint: run iogauge db create-globals sqlite:d";
     for action in ["run", "find", "beside"] {
         assert_one_line(db.run(action, &["--mode=write"]), 2, &[told]);

@@ -1,6 +1,8 @@
 //! Backends: a file or folder for each kind of database, and a row in [`BACKENDS`].
 
 pub mod gtm;
+pub mod iris;
+mod m;
 pub mod postgres;
 pub mod rocksdb;
 pub mod sqlite;
@@ -17,7 +19,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Every backend.
-pub const BACKENDS: &[BackendInfo] = &[sqlite::INFO, postgres::INFO, rocksdb::INFO, gtm::INFO];
+pub const BACKENDS: &[BackendInfo] =
+    &[sqlite::INFO, postgres::INFO, rocksdb::INFO, gtm::INFO, iris::INFO];
 
 /// A kind of database.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct BackendInfo {
     pub about: &'static str,
     /// True if a server has its databases, so that several hosts can use one together.
     pub is_server: bool,
+    /// True if the place in its URLs is a directory.
+    pub is_directory: bool,
     /// Settings that its URLs may have after the question mark.
     pub settings: &'static [Setting],
     /// Returns why it cannot be used here (not built in, or programs missing); `None` if it can.

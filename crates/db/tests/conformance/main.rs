@@ -1,6 +1,8 @@
 //! Runs each case on every backend, each time on a new database.
 //!
-//! A backend that cannot be used here is reported as skipped, or fails if `IOGAUGE_REQUIRE_ALL=1` is set.
+//! A backend that cannot be used here is reported as skipped, or fails if `IOGAUGE_REQUIRE_ALL=1` is set. IRIS cannot be
+//! installed by a test: it is tried where `IOGAUGE_TEST_IRIS` names a namespace of an instance, and alone then, one case
+//! after another.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cases;
@@ -14,7 +16,8 @@ use iogauge_test_support::skip;
 
 /// Runs a case on every backend.
 fn walk(name: &str, case: fn(&Fixture)) {
-    for info in BACKENDS {
+    let with_iris = std::env::var_os(fixture::iris::VARIABLE).is_some();
+    for info in BACKENDS.iter().filter(|info| (info.name == "iris") == with_iris) {
         let made = match (info.absent)() {
             Some(why) => Err(why),
             None => fixture::make(info.name),

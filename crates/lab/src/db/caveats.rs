@@ -24,10 +24,16 @@ const HIT_PERCENT: f64 = 1.0;
 /// Returns a fact if a database of this size may fit into this machine's memory.
 #[must_use]
 pub fn of_size(data_bytes: u64) -> Option<Fact> {
-    let memory_bytes = Memory::read(&Roots::real())?.total_bytes;
-    let wanted_bytes = MEMORIES * memory_bytes;
+    let wanted_bytes = size_beyond_memory()?;
+    let memory_bytes = wanted_bytes / MEMORIES;
     let small = DatabaseFact::Small { data_bytes, memory_bytes, wanted_bytes };
     (data_bytes < wanted_bytes).then(|| small.into())
+}
+
+/// Returns the least size of a database that this machine's memory cannot hold; `None` if the memory is not known.
+#[must_use]
+pub fn size_beyond_memory() -> Option<u64> {
+    Memory::read(&Roots::real()).map(|memory| MEMORIES * memory.total_bytes)
 }
 
 /// Returns the facts about a database that are known before it is used.

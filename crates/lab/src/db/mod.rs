@@ -13,7 +13,7 @@ mod target;
 mod turn;
 mod verify;
 
-pub use caveats::{of_rung, of_size};
+pub use caveats::{of_rung, of_size, size_beyond_memory};
 pub use device_work::{DeviceWork, check_free, held_back_by};
 pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};

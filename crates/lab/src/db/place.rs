@@ -4,10 +4,10 @@ use iogauge_db::{BACKENDS, DbUrl};
 use std::path::{Path, PathBuf};
 
 /// Returns the place of a URL: for a directory, its absolute path without links, `.` and `..`,
-/// whether it exists or not; for a server, the text as typed.
+/// whether it exists or not; for a server or an instance, the text as typed.
 #[must_use]
 pub fn place(url: &DbUrl) -> String {
-    if BACKENDS.iter().any(|backend| backend.name == url.backend && backend.is_server) {
+    if BACKENDS.iter().any(|backend| backend.name == url.backend && !backend.is_directory) {
         url.place.clone()
     } else {
         real(Path::new(&url.place))

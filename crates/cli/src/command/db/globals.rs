@@ -1,7 +1,7 @@
 //! `iogauge db create-globals`, `add-globals`, `count-subscripts` and `sizes`.
 
 use super::work::{Unit, with_progress};
-use crate::args::{GlobalsArgs, OneArgs};
+use crate::args::{AddGlobalsArgs, CreateGlobalsArgs, FillingArgs, OneArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::Interrupt;
@@ -19,7 +19,7 @@ const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 ///
 /// # Errors
 /// Globals already exist, or there is no room.
-pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+pub fn create(args: &CreateGlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
     let there = database.globals()?;
@@ -35,91 +35,118 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
         );
         return Err(Usage(text).into());
     }
-    let Some(subscripts) = args.subscripts else {
-        let text = "--subscripts is required for the first globals; hint: use --subscripts 1m";
-        return Err(Usage(text.to_owned()).into());
+    let wanted = Wanted {
+        there: 0,
+        globals: args.globals,
+        subscripts: args.subscripts,
+        value_bytes: value_bytes(&args.filling, DEFAULT_VALUE_BYTES)?,
     };
-    make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_VALUE_BYTES, interrupt)
+    wanted.make(&args.filling, &url, database.as_ref(), interrupt)
 }
 
 /// Adds globals to existing ones.
 ///
 /// # Errors
-/// There is no global yet, or no room.
-pub fn add(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+/// There is no global yet, there are as many as wanted, or there is no room.
+pub fn add(args: &AddGlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
-    let there = database.globals()?;
-    let Some(first) = there.first() else {
+    let all = database.globals()?;
+    let there = all.len() as u32;
+    // The group of the two options has exactly one.
+    let globals = args.globals.or(args.total.map(|total| total.saturating_sub(there))).unwrap_or(0);
+    let Some(first) = all.first() else {
         let text = format!(
-            "there is no global yet; hint: run iogauge db create-globals {} --globals {} --subscripts 1m",
+            "there is no global yet; hint: run iogauge db create-globals {} --globals {globals} --subscripts 1m",
             url.typed(),
-            args.globals
         );
         return Err(Usage(text).into());
     };
-    let subscripts = args.subscripts.unwrap_or(first.subscripts);
-    let (value_bytes, behind) = (first.value_bytes, there.len() as u32);
-    make(args, &url, database.as_ref(), behind, subscripts, value_bytes, interrupt)
-}
-
-fn make(
-    args: &GlobalsArgs,
-    url: &DbUrl,
-    database: &dyn Database,
-    there: u32,
-    subscripts: u64,
-    value_bytes: usize,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Exit> {
-    let value_bytes = args.value_size.map_or(value_bytes, |bytes| bytes as usize);
-    if !VALUE_BYTES.contains(&value_bytes) {
-        let (least, most) = VALUE_BYTES.into_inner();
-        let text = format!(
-            "--value-size must be between {least} and {most} bytes, which values and blocks have \
-             room for; hint: use --value-size {least}"
-        );
-        return Err(Usage(text).into());
-    }
-    if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
-        let text = format!(
-            "--subscripts must be between 1 and {MOST_SUBSCRIPTS}; hint: use --subscripts 1m"
-        );
-        return Err(Usage(text).into());
-    }
-    let all = subscripts * u64::from(args.globals);
-    let subscript_bytes = database.subscript_bytes(value_bytes as u64);
-    let mut room = check_reserve(database, all.saturating_mul(subscript_bytes), |fits| {
-        let fit = fits / subscript_bytes / u64::from(args.globals);
-        (fit > 0).then(|| format!("--subscripts {fit} or less"))
-    })?;
-    let begin = Instant::now();
-    with_progress("filling", Unit::Count("subscripts"), args.quiet, None, interrupt, |progress| {
-        let mut check = || room.check();
-        let progress = &mut progress.watched(&mut check);
-        (0..args.globals).try_for_each(|index| {
-            let global = Global { number: there + index + 1, subscripts, value_bytes };
-            let before = subscripts * u64::from(index);
-            create_one(database, global, before, all, progress)
-        })
-    })?;
-    if args.quiet {
+    if globals == 0 {
+        let s = if there == 1 { "" } else { "s" };
+        screen::say(&format!("{there} global{s} already: none is added"))?;
         return Ok(Exit::Done);
     }
-    let rate = all as f64 / begin.elapsed().as_secs_f64().max(1e-9);
-    let globals = if args.globals == 1 { "global" } else { "globals" };
-    screen::say(&format!(
-        "{} {globals} of {} subscripts, {} a second",
-        args.globals,
-        Count(subscripts as f64),
-        Count(rate.round())
-    ))?;
-    screen::say(&format!(
-        "next: iogauge db run {} --mode write --processes {}",
-        url.typed(),
-        there + args.globals
-    ))?;
-    Ok(Exit::Done)
+    let wanted = Wanted {
+        there,
+        globals,
+        subscripts: args.subscripts.unwrap_or(first.subscripts),
+        value_bytes: value_bytes(&args.filling, first.value_bytes)?,
+    };
+    wanted.make(&args.filling, &url, database.as_ref(), interrupt)
+}
+
+/// Returns the length of values.
+fn value_bytes(args: &FillingArgs, preset: usize) -> Result<usize, Usage> {
+    let value_bytes = args.value_size.map_or(preset, |bytes| bytes as usize);
+    if VALUE_BYTES.contains(&value_bytes) {
+        return Ok(value_bytes);
+    }
+    let (least, most) = VALUE_BYTES.into_inner();
+    Err(Usage(format!(
+        "--value-size must be between {least} and {most} bytes, which values and blocks have \
+         room for; hint: use --value-size {least}"
+    )))
+}
+
+/// Globals that are to be made.
+struct Wanted {
+    /// Number of those that exist.
+    there: u32,
+    globals: u32,
+    subscripts: u64,
+    value_bytes: usize,
+}
+
+impl Wanted {
+    fn make(
+        &self,
+        args: &FillingArgs,
+        url: &DbUrl,
+        database: &dyn Database,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Exit> {
+        let Self { there, globals, subscripts, value_bytes } = *self;
+        if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
+            let text = format!(
+                "--subscripts must be between 1 and {MOST_SUBSCRIPTS}; hint: use --subscripts 1m"
+            );
+            return Err(Usage(text).into());
+        }
+        let all = subscripts * u64::from(globals);
+        let subscript_bytes = database.subscript_bytes(value_bytes as u64);
+        let mut room = check_reserve(database, all.saturating_mul(subscript_bytes), |fits| {
+            let fit = fits / subscript_bytes / u64::from(globals);
+            (fit > 0).then(|| format!("--subscripts {fit} or less"))
+        })?;
+        let begin = Instant::now();
+        let unit = Unit::Count("subscripts");
+        with_progress("filling", unit, args.quiet, None, interrupt, |progress| {
+            let mut check = || room.check();
+            let progress = &mut progress.watched(&mut check);
+            (0..globals).try_for_each(|index| {
+                let global = Global { number: there + index + 1, subscripts, value_bytes };
+                let before = subscripts * u64::from(index);
+                create_one(database, global, before, all, progress)
+            })
+        })?;
+        if args.quiet {
+            return Ok(Exit::Done);
+        }
+        let rate = all as f64 / begin.elapsed().as_secs_f64().max(1e-9);
+        let noun = if globals == 1 { "global" } else { "globals" };
+        screen::say(&format!(
+            "{globals} {noun} of {} subscripts, {} a second",
+            Count(subscripts as f64),
+            Count(rate.round())
+        ))?;
+        screen::say(&format!(
+            "next: iogauge db run {} --mode write --processes {}",
+            url.typed(),
+            there + globals
+        ))?;
+        Ok(Exit::Done)
+    }
 }
 
 /// Makes one of several globals and reports the progress over all of them.
@@ -140,8 +167,9 @@ fn create_one(
 /// The database cannot be read.
 pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let database = open(&args.url.url()?)?;
-    let mut differs = false;
-    for global in database.globals()? {
+    let (mut differs, mut sum) = (false, 0);
+    let globals = database.globals()?;
+    for global in &globals {
         if interrupt.is_set() {
             return Ok(Exit::Interrupted);
         }
@@ -149,8 +177,11 @@ pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let made = global.subscripts;
         let note = if count == made { String::new() } else { format!(", made with {made}") };
         differs |= count != made;
+        sum += count;
         screen::say(&format!("global {}: {count} subscripts{note}", global.number))?;
     }
+    let s = if globals.len() == 1 { "" } else { "s" };
+    screen::say(&format!("{} global{s}: {sum} subscripts", globals.len()))?;
     Ok(if differs { Exit::IoErrors } else { Exit::Done })
 }
 

@@ -40,7 +40,7 @@ pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
         mode,
         processes,
         transaction_length: args.transaction_length,
-        hang_ns: args.hang,
+        hang_ns: args.hang.unwrap_or(0),
         // The standard library keys its hasher with randomness from the system.
         seed: args.randseed.unwrap_or_else(|| RandomState::new().hash_one("seed") >> 1),
     })

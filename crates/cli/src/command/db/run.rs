@@ -17,12 +17,20 @@ use iogauge_model::result::{
 use iogauge_model::{Limit, Vocabulary};
 use iogauge_report::terminal;
 
+/// Time to measure, if none is asked for.
+const RUNTIME_NS: u64 = 60_000_000_000;
+/// The same of the suite that these tests follow, and its hang time.
+const REFERENCE_RUNTIME_NS: u64 = 300_000_000_000;
+const REFERENCE_HANG_NS: u64 = 2_000_000;
+
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, a database that cannot be opened, or a fault while measuring.
 pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
-    if args.runtime == 0 {
+    let runtime_ns =
+        args.runtime.unwrap_or(if args.reference { REFERENCE_RUNTIME_NS } else { RUNTIME_NS });
+    if runtime_ns == 0 {
         return Err(Usage("--runtime 0 measures nothing; hint: use 60s".to_owned()).into());
     }
     let rungs = if args.ladder.is_empty() { vec![args.processes] } else { args.ladder.clone() };
@@ -30,20 +38,24 @@ pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         let text = "--ladder must list increasing numbers of processes; hint: use 10,20,40";
         return Err(Usage(text.to_owned()).into());
     }
-    let load = load::load(&args.load, rungs[0])?;
+    let mut load = load::load(&args.load, rungs[0])?;
+    if args.reference && args.load.hang.is_none() && load.mode.writes() {
+        load.hang_ns = REFERENCE_HANG_NS;
+    }
     let limits = load::limits(&args.limits, args.guide, &load)?;
     let mut target = DbTarget::open(args.url.url()?)?;
     target.cadence = args.sampling.every;
     target.check_globals(&DbLoad { processes: rungs[rungs.len() - 1], ..load })?;
     let mut record = Record::new("db-run", &args.output, false)?;
-    let measured = measure(args, &mut record, &target, &load, &rungs, &limits, &interrupt);
+    let times = Times { ramp_ns: args.ramp_time, runtime_ns, drain: args.drain };
+    let measured = measure(times, &mut record, &target, &load, &rungs, &limits, &interrupt);
     let exit = record.end(measured, terminal::run_brief, terminal::run);
     crate::detach::done();
     exit
 }
 
 fn measure(
-    args: &DbRunArgs,
+    times: Times,
     record: &mut Record,
     target: &DbTarget,
     load: &DbLoad,
@@ -59,7 +71,6 @@ fn measure(
         record.head(RUN_FORMAT, target.describe(), Workload::Database(asked))
     };
     record.begin(&target.text(), &summary, &head(record, None))?;
-    let times = Times { ramp_ns: args.ramp_time, runtime_ns: args.runtime, drain: args.drain };
     record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (mut steps, mut found) = (Vec::new(), Vec::new());

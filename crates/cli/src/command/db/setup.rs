@@ -5,7 +5,7 @@ use crate::args::SetupArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::{DbReserveWatch, check_reserve, of_size, open};
+use iogauge_lab::db::{DbReserveWatch, check_reserve, of_size, open, size_beyond_memory};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::Command;
 use iogauge_model::units::{Bandwidth, Bytes};
@@ -16,26 +16,30 @@ use std::time::Instant;
 /// # Errors
 /// A database already exists, or there is no room.
 pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    if args.size == 0 {
+    if args.size == Some(0) {
         return Err(Usage("--size must be above 0; hint: use --size 64g".to_owned()).into());
     }
     let url = args.url.url()?;
     let database = open(&url)?;
+    let Some(size_bytes) = args.size.or_else(size_beyond_memory) else {
+        let text = "the memory of this machine is not known; hint: use --size 64g";
+        return Err(Usage(text.to_owned()).into());
+    };
     // An existing database is the first error to report, so it is left to `setup`.
     let mut room = if database.is_there()? {
         DbReserveWatch::begin(database.as_ref())?
     } else {
-        check_reserve(database.as_ref(), args.size, |fits| {
+        check_reserve(database.as_ref(), size_bytes, |fits| {
             (fits > 0).then(|| format!("--size {}m or less", fits >> 20))
         })?
     };
-    let doubt = of_size(args.size).map(|fact| {
+    let doubt = of_size(size_bytes).map(|fact| {
         let Caveat { message, hint, .. } = fact.caveat(Command::DbSetup);
         format!("{message}; hint: {hint}")
     });
     let begin = Instant::now();
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
-        database.setup(args.size, &mut progress.watched(&mut || room.check()))
+        database.setup(size_bytes, &mut progress.watched(&mut || room.check()))
     })?;
     if args.quiet {
         return Ok(Exit::Done);

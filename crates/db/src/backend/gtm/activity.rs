@@ -1,11 +1,12 @@
 //! A run: the process that keeps the database open, its counts, and the rounds of writing.
 
 use super::files;
-use super::process::{Family, Process, hold};
 use super::rounds::UpdateRounds;
 use super::stats::{Stats, StatsTally};
-use super::writer::GtmWriter;
 use super::{BLOCK_BYTES, Gtm};
+use crate::backend::m::WorkerTally;
+use crate::backend::m::process::{Family, Process, hold};
+use crate::backend::m::writer::MWriter;
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
 use crate::directory::{Lock, no_thread};
@@ -68,7 +69,7 @@ impl GtmActivity {
         let folder = gtm.directory.there()?;
         files::apply(&gtm.tools, &folder, &gtm.settings)?;
         let family = Arc::default();
-        let mut process = Process::start_in(&gtm.tools, &family, "RanKeeper", "")?;
+        let mut process = Process::start_in(&gtm.tools.installation(), &family, "^RanKeeper")?;
         process.hear(|_| Ok(()))?;
         let mut keeper = Keeper { process, rounds: UpdateRounds::default() };
         keeper.look()?;
@@ -117,8 +118,9 @@ impl Drop for GtmActivity {
 impl Activity for GtmActivity {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let Gtm { tools, settings, .. } = &self.gtm;
-        let Self { family, tally, .. } = self;
-        let writer = GtmWriter::start(tools, family, tally, &worker, settings.durable)?;
+        let tally: Arc<dyn WorkerTally> = self.tally.clone();
+        let (installation, durable) = (tools.installation(), settings.durable);
+        let writer = MWriter::start(&installation, &self.family, &tally, &worker, durable)?;
         hold(&self.workers).push(writer.process());
         Ok(Box::new(writer))
     }

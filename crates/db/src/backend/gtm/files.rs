@@ -2,6 +2,7 @@
 
 use super::settings::Settings;
 use super::tools::Tools;
+use crate::backend::m;
 use crate::directory::{disk_bytes, fault};
 use crate::error::DbError;
 use crate::folder::{Folder, FolderEntry};
@@ -26,12 +27,16 @@ const RECOVERY: &str = "recovery";
 /// A sample extract written by this GT.M.
 pub const SAMPLE: &str = "sample.bin";
 
-/// Every routine, with the name of its file.
-const SOURCES: [(&str, &str); 3] = [
+/// GT.M's own routines, with the names of their files.
+const OWN_ROUTINES: [(&str, &str); 2] = [
+    ("RanDialect", include_str!("routines/RanDialect.m")),
     ("RanKeeper", include_str!("routines/RanKeeper.m")),
-    ("RanWalk", include_str!("routines/RanWalk.m")),
-    ("RanWorker", include_str!("routines/RanWorker.m")),
 ];
+
+/// Returns every routine with the name of its file.
+fn routines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OWN_ROUTINES.into_iter().chain(m::ROUTINES)
+}
 
 /// Maximum size of iogauge's routines and notes, in bytes.
 const MOST_ROUTINE_BYTES: u64 = 1 << 20;
@@ -76,10 +81,10 @@ fn is_time(rest: &str) -> bool {
 /// # Errors
 /// Fails if one cannot be removed.
 pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
-    let FolderEntry::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
-    for (name, _) in SOURCES {
+    let FolderEntry::Folder(place) = folder.find(ROUTINES)? else { return Ok(()) };
+    for (name, _) in routines() {
         for name in [format!("{name}.m"), format!("{name}.o"), format!("{name}.new")] {
-            remove(&routines, &name)?;
+            remove(&place, &name)?;
         }
     }
     folder.remove_empty(ROUTINES);
@@ -102,7 +107,7 @@ fn forget_unfinished(folder: &Folder) {
 /// Fails if they cannot be written.
 pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let place = folder.subfolder(ROUTINES)?;
-    for (name, text) in SOURCES {
+    for (name, text) in routines() {
         let (source, object) = (format!("{name}.m"), format!("{name}.o"));
         let there = place.read(&source, MOST_ROUTINE_BYTES).ok().flatten();
         if matches!(place.find(&object)?, FolderEntry::File(_))

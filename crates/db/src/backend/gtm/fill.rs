@@ -2,7 +2,8 @@
 
 use super::extract::{self, Extract};
 use super::files;
-use super::tools::{Tools, widen};
+use super::tools::Tools;
+use crate::backend::m::widen;
 use crate::directory::fault;
 use crate::error::DbError;
 use crate::folder::Folder;

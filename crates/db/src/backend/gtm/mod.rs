@@ -11,15 +11,14 @@ mod extract;
 mod files;
 mod fill;
 mod install;
-mod process;
 mod rounds;
 mod settings;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod writer;
 
+use crate::backend::m::{self, walk};
 use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
 use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes};
@@ -32,7 +31,6 @@ use crate::url::DbUrl;
 use crate::value::Stamp;
 use activity::GtmActivity;
 use fill::RunningLoad;
-use process::Process;
 use settings::Settings;
 use std::path::{Path, PathBuf};
 use tools::Tools;
@@ -51,6 +49,7 @@ pub const INFO: BackendInfo = BackendInfo {
     url: "gtm:DIR",
     about: "GT.M: globals of an M database, updated by M processes, with a before-image journal",
     is_server: false,
+    is_directory: true,
     settings: settings::SETTINGS,
     absent: install::absent,
     open,
@@ -69,10 +68,10 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
 
 /// Parses a line of a process with every parser.
 pub(crate) fn read_untrusted(line: &str) {
-    writer::read_untrusted(line);
+    m::writer::read_untrusted(line);
     let _ = activity::used_blocks(line);
     let _ = stats::Stats::read(line).counts(&stats::StatsTally::default());
-    let _ = process::status(line);
+    let _ = tools::message(line);
     let _ = extract::head(line.as_bytes(), fill::FILLER);
 }
 
@@ -139,12 +138,7 @@ impl Gtm {
 
     /// Removes all subscripts of a global.
     fn remove(&self, global: u32) -> Result<(), DbError> {
-        self.walker("drop", &global.to_string())?.hear(|_| Ok(())).map(|_| ())
-    }
-
-    /// Starts a process that runs an entry of the routine RanWalk.
-    fn walker(&self, entry: &str, argument: &str) -> Result<Process, DbError> {
-        Process::start(&self.tools, &format!("{entry}^RanWalk"), argument)
+        walk::drop_global(&self.tools.installation(), global)
     }
 
     /// Recovers an existing database and returns its marker.
@@ -263,36 +257,17 @@ impl Database for Gtm {
         see: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
     ) -> Result<(), DbError> {
         self.known(global)?;
-        let strange = |line: &str| DbError::Failed(format!("^RanWriteGlobal{global} has {line}"));
-        let mut walker = self.walker("values", &global.to_string())?;
-        let walked = walker.hear(|line| {
-            let (subscript, value) = line.split_once(' ').ok_or_else(|| strange(line))?;
-            see(subscript.parse().map_err(|_| strange(line))?, value)
-        });
-        walked.map(|_| ())
+        walk::values(&self.tools.installation(), global, see)
     }
 
     fn count_subscripts(&self, global: u32) -> Result<u64, DbError> {
         self.known(global)?;
-        let mut walker = self.walker("count", &global.to_string())?;
-        let count = walker.hear(|_| Ok(()))?;
-        count.parse().map_err(|_| DbError::Failed(format!("GT.M counts \"{count}\" subscripts")))
+        walk::count(&self.tools.installation(), global)
     }
 
     fn committed(&self) -> Result<Vec<(u32, u64)>, DbError> {
-        self.ready()?;
-        let mut committed = Vec::new();
-        let mut walker = self.walker("committed", "")?;
-        walker.hear(|line| {
-            let numbers = line.split_once(' ').map(|(worker, last)| (worker.parse(), last.parse()));
-            let Some((Ok(worker), Ok(last))) = numbers else {
-                return Err(DbError::Failed(format!("a worker's record says \"{line}\"")));
-            };
-            committed.push((worker, last));
-            Ok(())
-        })?;
-        committed.sort_unstable();
-        Ok(committed)
+        let globals = self.ready()?.globals.len() as u32;
+        walk::committed(&self.tools.installation(), globals)
     }
 
     fn size(&self) -> Result<Size, DbError> {

@@ -5,12 +5,13 @@
 //! work. ZSHOW counts its own process, exactly.
 
 use crate::backend::Counts;
-use std::collections::BTreeMap;
+use crate::backend::m::WorkerTally;
+use crate::backend::m::counts::NamedCounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts by mnemonic, parsed from `SET:12,KIL:0,…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stats(BTreeMap<String, u64>);
+pub struct Stats(NamedCounts);
 
 /// Counts that are shown in addition.
 const OTHERS: [(&str, &[&str]); 6] = [
@@ -25,15 +26,12 @@ const OTHERS: [(&str, &[&str]); 6] = [
 impl Stats {
     /// Parses the counts, and ignores other text.
     pub fn read(text: &str) -> Self {
-        let pairs = text.split(',').filter_map(|pair| pair.split_once(':'));
-        let count =
-            |(name, n): (&str, &str)| Some((name.trim().to_owned(), n.trim().parse().ok()?));
-        Self(pairs.filter_map(count).collect())
+        Self(NamedCounts::read(text))
     }
 
     /// Returns a count; 0 if this version does not have it.
     pub fn of(&self, name: &str) -> u64 {
-        self.0.get(name).copied().unwrap_or(0)
+        self.0.of(name)
     }
 
     /// Returns the updates of subscripts by one of our workers, from the counts of its process. Each transaction also
@@ -66,9 +64,9 @@ pub struct StatsTally {
     commits: AtomicU64,
 }
 
-impl StatsTally {
-    /// Adds the counts of a worker's process.
-    pub fn add(&self, process: &Stats) {
+impl WorkerTally for StatsTally {
+    fn add(&self, answer: &str) {
+        let process = Stats::read(answer);
         self.updates.fetch_add(process.updates(), Ordering::Relaxed);
         self.commits.fetch_add(process.of("TTW"), Ordering::Relaxed);
     }
@@ -84,7 +82,7 @@ mod tests {
         let (tally, stats) = (StatsTally::default(), Stats::read(text));
         let counts = stats.counts(&tally);
         assert_eq!((counts.updates, counts.commits), (Some(0), Some(0)));
-        tally.add(&stats);
+        tally.add(text);
         let counts = stats.counts(&tally);
         assert_eq!((counts.updates, counts.commits), (Some(5000), Some(100)));
         assert_eq!((counts.blocks_read, counts.blocks_written), (Some(7), Some(8)));

@@ -1,15 +1,13 @@
 //! GT.M's programs and their messages.
 
+use crate::backend::m::{Installation, Session};
 use crate::directory::fault;
 use crate::error::DbError;
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// Capacity of a pipe to or from a program, in bytes: the default maximum for unprivileged users (pipe(7)).
-const PIPE: usize = 1 << 20;
+use std::sync::Arc;
 
 /// Maximum number of bytes of a program's output that are kept.
 const MOST_SAID: u64 = 4 << 20;
@@ -23,11 +21,6 @@ fn read_said(mut reader: impl Read) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// Enlarges a pipe. If that fails, it is only slower.
-pub fn widen(pipe: &impl AsFd) {
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
-}
-
 /// Runs GT.M's programs in the folder of one database.
 #[derive(Debug, Clone)]
 pub struct Tools {
@@ -39,6 +32,11 @@ impl Tools {
     /// Returns the programs of the installation `dist`, to be run in `folder`.
     pub fn new(dist: PathBuf, folder: &Path) -> Self {
         Self { dist, folder: folder.to_owned() }
+    }
+
+    /// Returns how the routines of every M database run here.
+    pub fn installation(&self) -> Arc<dyn Installation> {
+        Arc::new(self.clone())
     }
 
     /// Returns the command for a program. Paths are relative to the folder, because GT.M splits routine paths at
@@ -149,4 +147,29 @@ impl Tools {
             DbError::Failed(format!("{place}: {line}"))
         }
     }
+}
+
+impl Installation for Tools {
+    fn name(&self) -> &'static str {
+        "GT.M"
+    }
+
+    fn session(&self, entry: &str) -> Session {
+        let mut command = self.command("mumps");
+        command.args(["-run", entry]);
+        Session { command, first_line: None, greeting: None }
+    }
+
+    fn error(&self, status: &str) -> DbError {
+        self.said(&message(status))
+    }
+
+    fn last_error(&self, output: &str) -> Option<DbError> {
+        (output.contains("-E-") || output.contains("-F-")).then(|| self.said(&message(output)))
+    }
+}
+
+/// Returns the message in `150372778,label+1^routine,%GTM-E-WORD, text`.
+pub fn message(line: &str) -> String {
+    line.find('%').map_or(line, |at| &line[at..]).to_owned()
 }

@@ -40,6 +40,7 @@ pub const INFO: BackendInfo = BackendInfo {
     url: "postgres://user@host:port/database",
     about: "a PostgreSQL server, with a schema for the database and a table for each global",
     is_server: true,
+    is_directory: false,
     settings: SETTINGS,
     absent: || None,
     open,

@@ -37,6 +37,7 @@ pub const INFO: BackendInfo = BackendInfo {
     url: "rocksdb:DIR",
     about: "RocksDB in a directory: log-structured merge trees, a column family for each global",
     is_server: false,
+    is_directory: true,
     settings: SETTINGS,
     absent,
     open,

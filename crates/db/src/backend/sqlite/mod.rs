@@ -36,6 +36,7 @@ pub const INFO: BackendInfo = BackendInfo {
     url: "sqlite:DIR",
     about: "SQLite, in this process: a file with a write-ahead log for each global",
     is_server: false,
+    is_directory: true,
     settings: settings::SETTINGS,
     absent: || None,
     open: |url| {

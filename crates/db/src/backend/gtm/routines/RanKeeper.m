@@ -3,9 +3,9 @@ RanKeeper ; keeps the database open during a run, and answers what is asked abou
  ; A line on standard input is a question; the answer ends with a line that begins with a dot. An error
  ; is answered with "! STATUS". The end of the input ends the process.
  ;
- new $etrap set $etrap="do fault^RanWorker"
+ new $etrap set $etrap="do fault^RanDialect"
  new line,figures
- use $principal:(exception="do gone^RanWorker":width=1048576)
+ do open^RanDialect
  ; Attaches to the database.
  set figures=$view("GVSTATS","DEFAULT")
  write ". ",$job,!

@@ -2,9 +2,9 @@
 
 use super::{gtm, kill, processes, set_up, signal};
 use crate::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
-use crate::backend::gtm::process::Process;
 use crate::backend::gtm::tools::Tools;
 use crate::backend::gtm::{Gtm, files};
+use crate::backend::m::process::Process;
 use crate::backend::{Database, RunPlan};
 use crate::error::DbError;
 use crate::pool::{DbPool, DbPoolPlan, Mode, WorkerNumbers};
@@ -291,7 +291,7 @@ fn unterminated_or_invalid_gtm_output_lines_are_rejected() {
         std::fs::write(&program, format!("#!/bin/sh\n{said}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let tools = Tools::new(dir.path().to_owned(), dir.path());
-        let mut process = Process::start(&tools, "any", "").unwrap();
+        let mut process = Process::start(&tools.installation(), "any").unwrap();
         let patience = Some(Duration::from_secs(20));
         let heard = process.ask("x", patience).map(drop);
         assert!(matches!(&heard, Err(DbError::Gone(_))), "{said}: {heard:?}");

@@ -2,8 +2,9 @@
 
 use super::{gtm, processes, set_up};
 use crate::backend::gtm::files;
-use crate::backend::gtm::process::Process;
-use crate::backend::gtm::writer::plan_line;
+use crate::backend::m::process::Process;
+use crate::backend::m::walk;
+use crate::backend::m::writer::plan_line;
 use crate::backend::{Activity, Counts, Database, Global, Order, RunPlan, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
@@ -15,7 +16,7 @@ const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
 
 /// Compares what M draws and writes, line by line, with what Rust does.
 fn compare(gtm: &crate::backend::gtm::Gtm, plan: &WorkerPlan) {
-    let mut process = Process::start(&gtm.tools, "prove^RanWorker", "").unwrap();
+    let mut process = Process::start(&gtm.tools.installation(), "prove^RanWorker").unwrap();
     process.tell(format_args!("{}", plan_line(plan, true))).unwrap();
     let mut draws = SubscriptStream::from_state(plan.draws_state);
     let WorkerPlan { worker, global, sequence, .. } = *plan;
@@ -51,6 +52,34 @@ fn m_routines_match_the_rust_implementation() {
         let transaction_length = 10_000;
         compare(&gtm, &WorkerPlan { worker, global, sequence, draws_state, transaction_length });
     }
+}
+
+#[test]
+fn m_routine_fills_a_global_with_its_initial_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "m_routine_fills_a_global_with_its_initial_values";
+    let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, 1, 10);
+    let installation = db.tools.installation();
+    let mut process = Process::start(&installation, "fill^RanWorker").unwrap();
+    process.tell(format_args!("7 45000 100")).unwrap();
+    let mut told = Vec::new();
+    process
+        .hear(|line| {
+            told.push(line.parse::<u64>().unwrap());
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(told, [20_000, 40_000, 45_000]);
+    let (mut right, mut last) = (String::new(), 0);
+    walk::values(&installation, 7, &mut |subscript, value| {
+        Stamp::initial(7, subscript).write(100, &mut right);
+        assert_eq!((subscript, value), (last + 1, right.as_str()));
+        last = subscript;
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(last, 45_000);
 }
 
 fn work(

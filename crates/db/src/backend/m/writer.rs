@@ -1,20 +1,20 @@
-//! The writer of a worker: a process of GT.M that executes complete transactions.
+//! The writer of a worker: a process of the database that executes complete transactions.
 
 use super::process::{Family, Process, hold};
-use super::stats::{Stats, StatsTally};
-use super::tools::Tools;
+use super::{Installation, WorkerTally};
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A worker's process. Its latencies are in whole microseconds, the resolution of GT.M's clock.
+/// A worker's process. Its latencies are in whole microseconds, the resolution of the
+/// clocks of M.
 #[derive(Debug)]
-pub struct GtmWriter {
+pub struct MWriter {
     /// Outlives this value: see [`Self::process`].
     process: Arc<Mutex<Process>>,
-    tally: Arc<StatsTally>,
+    tally: Arc<dyn WorkerTally>,
     /// True while it waits for an order.
     idle: bool,
     transaction_length: usize,
@@ -26,26 +26,27 @@ const MOST_UPDATES: u32 = 50_000;
 /// Number of digits of a time in microseconds since 1970, from 2001 to 2286.
 const TIME_DIGITS: usize = 16;
 
-impl GtmWriter {
+impl MWriter {
     /// Starts the process. It has the database open when this returns.
     ///
     /// # Errors
-    /// Returns [`DbError::Usage`] if transactions are too long, or errors of GT.M.
+    /// Returns [`DbError::Usage`] if transactions are too long, or errors of the database.
     pub fn start(
-        tools: &Tools,
+        installation: &Arc<dyn Installation>,
         family: &Arc<Family>,
-        tally: &Arc<StatsTally>,
+        tally: &Arc<dyn WorkerTally>,
         plan: &WorkerPlan,
         durable: bool,
     ) -> Result<Self, DbError> {
         if plan.transaction_length > MOST_UPDATES {
             return Err(DbError::Usage(format!(
-                "transactions of {} updates are too long for GT.M; hint: use --transaction-length \
+                "transactions of {} updates are too long for {}; hint: use --transaction-length \
                  {MOST_UPDATES} or less",
-                plan.transaction_length
+                plan.transaction_length,
+                installation.name()
             )));
         }
-        let mut process = Process::start_in(tools, family, "RanWorker", "")?;
+        let mut process = Process::start_in(installation, family, "^RanWorker")?;
         process.tell(format_args!("{}", plan_line(plan, durable)))?;
         process.hear(|_| Ok(()))?;
         Ok(Self {
@@ -64,15 +65,15 @@ impl GtmWriter {
     }
 }
 
-impl Drop for GtmWriter {
-    /// Reads GT.M's counts of the process. They are exact for one process, but not for all together.
+impl Drop for MWriter {
+    /// Reads the database's counts of the process. They are exact for one process, but not for all together.
     fn drop(&mut self) {
         let mut process = hold(&self.process);
         if self.idle
             && process.tell(format_args!("counts")).is_ok()
             && let Ok(counts) = process.hear(|_| Ok(()))
         {
-            self.tally.add(&Stats::read(counts));
+            self.tally.add(counts);
         }
     }
 }
@@ -89,7 +90,7 @@ pub fn plan_line(plan: &WorkerPlan, durable: bool) -> String {
     )
 }
 
-impl Writer for GtmWriter {
+impl Writer for MWriter {
     fn work(&mut self, order: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let Order { transactions, until } = *order;
         self.idle = false;
@@ -143,7 +144,7 @@ pub fn read_untrusted(line: &str) {
     }
 }
 
-/// Parses a time of GT.M.
+/// Parses a time.
 fn microseconds(digits: &[u8; TIME_DIGITS]) -> Option<u64> {
     digits.iter().try_fold(0, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
@@ -157,7 +158,7 @@ fn ns_between(begin: u64, end: u64) -> u64 {
 
 fn strange(line: &str) -> DbError {
     let line: String = line.chars().take(80).collect();
-    DbError::Failed(format!("GT.M's process answers \"{line}\", which iogauge does not expect"))
+    DbError::Failed(format!("a worker's process answers \"{line}\", which iogauge does not expect"))
 }
 
 #[cfg(test)]

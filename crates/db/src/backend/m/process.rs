@@ -1,14 +1,14 @@
 //! A process that runs one of iogauge's routines, and the lines exchanged with it.
 
-use super::tools::{Tools, widen};
+use super::{Installation, Session, widen};
 use crate::directory::fault;
 use crate::error::DbError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -25,22 +25,35 @@ const LOOK: Duration = Duration::from_millis(250);
 const MOST_LINE_BYTES: usize = (1 << 20) + 16;
 /// Maximum number of bytes of its error output that are kept.
 const MOST_LAST_BYTES: u64 = 64 << 10;
+/// Maximum number of bytes of what is said before the first answer that are kept.
+const MOST_PREFACE_BYTES: usize = 64 << 10;
 
 /// The processes of one run. A process that dies in the database may leave locks that the others wait for, so they are
 /// ended with it. The next process that opens the database recovers it from the journal.
 #[derive(Debug, Default)]
-pub struct Family(Mutex<Vec<Weak<Mutex<Child>>>>);
+pub struct Family(Mutex<Vec<(Weak<Mutex<Child>>, Signal)>>);
 
 impl Family {
-    fn add(&self, child: &Arc<Mutex<Child>>) {
-        hold(&self.0).push(Arc::downgrade(child));
+    fn add(&self, child: &Arc<Mutex<Child>>, end_signal: Signal) {
+        hold(&self.0).push((Arc::downgrade(child), end_signal));
     }
 
     /// Ends all processes, including stopped ones.
     pub fn end(&self) {
-        for child in hold(&self.0).drain(..).filter_map(|child| child.upgrade()) {
-            let _ = hold(&child).kill();
+        for (child, signal) in hold(&self.0).drain(..) {
+            if let Some(child) = child.upgrade() {
+                end(&mut hold(&child), signal);
+            }
         }
+    }
+}
+
+/// Sends a signal to a process that has not been waited for. A stopped process gets it as well.
+fn end(child: &mut Child, signal: Signal) {
+    if let (Ok(None), Some(id)) = (child.try_wait(), Pid::from_raw(child.id() as i32)) {
+        // It may have ended meanwhile.
+        let _ = kill_process(id, signal);
+        let _ = kill_process(id, Signal::CONT);
     }
 }
 
@@ -52,12 +65,16 @@ pub fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A running process. It ends when its input is closed, which happens when this value is dropped or iogauge ends.
 #[derive(Debug)]
 pub struct Process {
-    tools: Tools,
+    installation: Arc<dyn Installation>,
     child: Arc<Mutex<Child>>,
     family: Arc<Family>,
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,
     line: String,
+    /// Maximum wait for the first answer.
+    greeting: Option<Duration>,
+    /// What a session says before it runs the routine, such as why it does not.
+    preface: String,
 }
 
 /// Why no line was read.
@@ -75,8 +92,8 @@ impl Process {
     ///
     /// # Errors
     /// Fails if it cannot be started.
-    pub fn start(tools: &Tools, entry: &str, argument: &str) -> Result<Self, DbError> {
-        Self::start_in(tools, &Arc::default(), entry, argument)
+    pub fn start(installation: &Arc<dyn Installation>, entry: &str) -> Result<Self, DbError> {
+        Self::start_in(installation, &Arc::default(), entry)
     }
 
     /// Starts an entry of a routine as one of a run's processes.
@@ -84,15 +101,14 @@ impl Process {
     /// # Errors
     /// Fails if it cannot be started.
     pub fn start_in(
-        tools: &Tools,
+        installation: &Arc<dyn Installation>,
         family: &Arc<Family>,
         entry: &str,
-        argument: &str,
     ) -> Result<Self, DbError> {
-        let mut command = tools.command("mumps");
-        command.args(["-run", entry, argument]);
+        let Session { mut command, first_line, greeting } = installation.session(entry);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| fault(Path::new("mumps"), &error))?;
+        let mut child =
+            command.spawn().map_err(|error| fault(command.get_program().as_ref(), &error))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         if let Some(output) = &output {
             // A larger pipe lets it write its answers without blocking.
@@ -100,9 +116,22 @@ impl Process {
         }
         let output = output.map(|output| BufReader::with_capacity(1 << 16, output));
         let child = Arc::new(Mutex::new(child));
-        family.add(&child);
-        let (tools, family) = (tools.clone(), family.clone());
-        Ok(Self { tools, child, family, input, output, line: String::new() })
+        family.add(&child, installation.end_signal());
+        let (installation, family) = (installation.clone(), family.clone());
+        let mut process = Self {
+            installation,
+            child,
+            family,
+            input,
+            output,
+            line: String::new(),
+            greeting,
+            preface: String::new(),
+        };
+        if let Some(line) = first_line {
+            process.tell(format_args!("{line}"))?;
+        }
+        Ok(process)
     }
 
     /// Writes a line to the process.
@@ -133,14 +162,19 @@ impl Process {
         patience: Option<Duration>,
         see: &mut dyn FnMut(&str) -> Result<(), DbError>,
     ) -> Result<&str, DbError> {
-        let end = patience.map(|patience| Instant::now() + patience);
+        let greeting = self.greeting.take();
+        let end = patience.or(greeting).map(|patience| Instant::now() + patience);
         loop {
             if let Err(why) = self.next_line(end) {
                 return Err(self.no_line(&why));
             }
             match self.line.as_bytes().first() {
                 Some(b'.') => break,
-                Some(b'!') => return Err(self.tools.said(&status(&self.line))),
+                Some(b'!') => return Err(self.installation.error(self.line[1..].trim())),
+                _ if greeting.is_some() && self.preface.len() < MOST_PREFACE_BYTES => {
+                    self.preface.push_str(&self.line);
+                    self.preface.push('\n');
+                }
                 _ => see(&self.line)?,
             }
         }
@@ -195,11 +229,12 @@ impl Process {
         };
         self.input = None;
         self.output = None;
-        let _ = hold(&self.child).kill();
+        end(&mut hold(&self.child), self.installation.end_signal());
         self.family.end();
+        let name = self.installation.name();
         DbError::Gone(format!(
-            "GT.M's process {id} {what}, and was ended; what was acknowledged is kept, and the next run goes \
-             on from there"
+            "{name}'s process {id} {what}, and was ended; what was acknowledged is kept, and the next run \
+             goes on from there"
         ))
     }
 
@@ -222,7 +257,7 @@ impl Process {
     fn gone(&mut self) -> DbError {
         self.input = None;
         // Includes its error output, if it had time to write any.
-        let mut said = Vec::new();
+        let mut said = std::mem::take(&mut self.preface).into_bytes();
         let how = self.wait();
         if let Some(output) = self.output.take() {
             read_what_is_there(output.into_inner(), &mut said);
@@ -232,16 +267,17 @@ impl Process {
             read_what_is_there(errors, &mut said);
         }
         let said = String::from_utf8_lossy(&said);
-        if said.contains("-E-") || said.contains("-F-") {
-            return self.tools.said(&status(&said));
+        if let Some(error) = self.installation.last_error(&said) {
+            return error;
         }
         let id = hold(&self.child).id();
         if !how.is_some_and(|how| how.success()) {
             self.family.end();
         }
         let how = how.map_or_else(|| "no word".to_owned(), |how| how.to_string());
+        let name = self.installation.name();
         DbError::Gone(format!(
-            "GT.M's process {id} ended with {how}; what was acknowledged is kept, and the next run goes \
+            "{name}'s process {id} ended with {how}; what was acknowledged is kept, and the next run goes \
              on from there"
         ))
     }
@@ -266,8 +302,12 @@ impl Process {
                 stopped_since.get_or_insert(now);
             }
             if now - begin > PATIENCE || stopped_since.is_some_and(|since| now - since > STOPPED) {
-                let _ = child.kill();
-                return child.wait().ok();
+                end(&mut child, self.installation.end_signal());
+                return if self.installation.end_signal() == Signal::KILL {
+                    child.wait().ok()
+                } else {
+                    None
+                };
             }
             drop(child);
             std::thread::sleep(Duration::from_micros(500));
@@ -311,9 +351,4 @@ fn read_what_is_there(pipe: impl Read + AsFd, said: &mut Vec<u8>) {
         // Keeps what was read before an error, such as when no more data is available.
         let _ = pipe.take(MOST_LAST_BYTES).read_to_end(said);
     }
-}
-
-/// Returns the message in `! 150372778,label+1^routine,%GTM-E-WORD, text`.
-pub fn status(line: &str) -> String {
-    line.find('%').map_or(line, |at| &line[at..]).to_owned()
 }
