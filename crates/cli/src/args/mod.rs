@@ -22,8 +22,9 @@ pub use check::CheckArgs;
 pub use compare::{CompareArgs, ComparingArgs};
 pub use crosscheck::CrosscheckArgs;
 pub use db::{
-    DbAction, DbArgs, DbBesideArgs, DbCompareArgs, DbFindArgs, DbLoadArgs, DbMode, DbRunArgs,
-    DbSearchArgs, ExportArgs, FillingArgs, OneArgs, PurgeArgs, ResetArgs, SetupArgs, VerifyArgs,
+    AddGlobalsArgs, CreateGlobalsArgs, DbAction, DbArgs, DbBesideArgs, DbCompareArgs, DbFindArgs,
+    DbLoadArgs, DbMode, DbRunArgs, DbSearchArgs, ExportArgs, FillingArgs, OneArgs, PurgeArgs,
+    ResetArgs, SetupArgs, VerifyArgs,
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use history::{HistoryAction, HistoryArgs, ShowFormat};

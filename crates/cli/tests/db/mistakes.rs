@@ -81,7 +81,6 @@ fn invalid_db_command_lines_are_rejected() {
         ("run sqlite:d --mode read --processes 0", "--processes"),
         ("run sqlite:d --mode read --processes 2 --ladder 1,2", "--ladder"),
         ("run sqlite:d --mode read --limit fast", "--limit"),
-        ("setup sqlite:x", "--size"),
         ("add-globals sqlite:d", "--globals"),
     ] {
         let done = line(&db.place, &format!("db {words}")).ends(2);
@@ -261,6 +260,8 @@ fn setup_that_would_use_reserved_space_is_refused() {
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let told = ["1 MiB more would leave less than 1 GiB of the disk free", "another disk"];
     assert_one_line(db("setup", &["--size=1m", "--quiet"]), 3, &told);
+    // The default is twice the memory of this machine.
+    assert_one_line(db("setup", &[]), 3, &["GiB more would leave less than 1 GiB"]);
     assert_eq!(names(&disk.point), [""; 0]);
     make_anyway(&url, MIB, 100);
     // An existing database is reported before the lack of space.

@@ -37,6 +37,12 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let Caveat { message, hint, .. } = fact.caveat(Command::DbSetup);
         format!("{message}; hint: {hint}")
     });
+    if args.size.is_none() && !args.quiet {
+        screen::tell(&format!(
+            "setup  {}, twice this machine's memory; --size sets another size",
+            Bytes(size_bytes)
+        ));
+    }
     let begin = Instant::now();
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
         database.setup(size_bytes, &mut progress.watched(&mut || room.check()))
