@@ -1,8 +1,8 @@
 //! InterSystems IRIS: an M database, an instance on this machine. Sessions of the instance run iogauge's routines in a
 //! namespace, and its globals are mapped to a database file of their own.
 //!
-//! **This has not been run on a server yet.** The routines are those of GT.M but for [`RanDialect` and
-//! `RanKeeper`](self::session), whose calls are taken from InterSystems' documentation.
+//! **This has not been run on an instance yet.** The routines are those of GT.M but for `RanDialect` and `RanKeeper`, whose
+//! calls are taken from InterSystems' documentation.
 //!
 //! The marker is the global `^RanIogauge`, which is mapped with the others. Whoever holds its lock has the database.
 
