@@ -154,13 +154,17 @@ fn arrival_rate_of_each_host_is_bound_by_the_slowest() {
     let line = ["find", target, "--open-loop", "--limit=each:mean<=10ms", "--budget=60s", "--json"];
     let done = place.run(&network, mpi, &line);
     let document = done.json();
-    // The arrivals of its windows are more or less than their rate by chance.
-    let [least, most] = [0, 1].map(|end| document["answer"]["iops"]["ci95"][end].as_f64().unwrap());
-    // So close to its rate, the latencies of the throttle may vary too much for an answer, and pauses of this machine
-    // break the limit at lower rates. What the throttle has saved up at low rates may last for a whole measurement above
-    // 900, at latencies of microseconds. The loads above show where the answer may be.
-    let has_ended = [Some(0), Some(7)].contains(&done.code);
-    assert!(has_ended && least <= 1020.0 && most >= 660.0, "{:?} {document:#}", done.code);
+    // So close to its rate, the latencies of the throttle may vary too much for a decision: what it has saved up at low
+    // rates may last for a whole measurement above 900. The loads above show where the answer may be.
+    match done.code {
+        Some(0) => {
+            let ci95 = &document["answer"]["iops"]["ci95"];
+            let [least, most] = [0, 1].map(|end| ci95[end].as_f64().unwrap());
+            assert!(least <= 1020.0 && most >= 660.0, "{document:#}");
+        }
+        Some(7) => {}
+        code => panic!("{code:?} {document:#}"),
+    }
 }
 
 #[test]
