@@ -4,7 +4,8 @@
 //! **This has not been run on an instance yet.** The routines are those of GT.M but for `RanDialect` and `RanKeeper`, whose
 //! calls are taken from InterSystems' documentation.
 //!
-//! The marker is the global `^RanIogauge`, which is mapped with the others. Whoever holds its lock has the database.
+//! The marker is the global `^RanIogauge`. Like the other globals, it is stored in the database file. The process that
+//! holds its lock has the database to itself.
 
 mod activity;
 mod keeper;
