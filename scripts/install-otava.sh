@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/install-from-pypi.sh
 
-install_from_pypi otava 'otava --help' 'apache-otava==0.8.0'
+install_from_pypi otava 'apache-otava==0.8.0'

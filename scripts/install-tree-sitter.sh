@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/install-from-pypi.sh
 
-install_from_pypi tree-sitter 'python -c "import tree_sitter_objectscript_routine"' 'tree-sitter-objectscript==1.11.0' 'tree-sitter==0.26.1'
+install_from_pypi tree-sitter 'tree-sitter-objectscript==1.11.0' 'tree-sitter==0.26.1'
