@@ -1,4 +1,5 @@
-//! `--detach`: starts the same command again in the background, in a session of its own.
+//! `--detach`: starts the same command again in the background, in a session of its own. It is in progress once it
+//! measures; until then, what refuses it is reported as without `--detach`.
 
 use crate::args::OutputArgs;
 use crate::exit::{Exit, Usage};
@@ -17,13 +18,13 @@ use std::time::{Duration, Instant};
 const LOG: &str = "IOGAUGE_DETACHED_LOG";
 /// Start of the line that announces the run's ID.
 const ANNOUNCEMENT: &str = "iogauge run ";
-/// Longest wait for the run's ID. The prefill precedes it and may be slow.
+/// Longest wait until it measures. The prefill precedes it and may be slow.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Starts this command again in the background and returns once its run has an ID.
+/// Starts this command again in the background and returns once it measures, or has ended. Then the exit code is its own.
 ///
 /// # Errors
-/// The background process cannot be started, or ends before it has begun.
+/// The background process cannot be started.
 pub fn start(
     arguments: &[OsString],
     output: &OutputArgs,
@@ -62,12 +63,7 @@ pub fn start(
         if let Some(status) = ended {
             let _ = std::fs::remove_file(&log);
             screen::tell(&text);
-            return Ok(match status.code() {
-                Some(2) => Exit::Usage,
-                Some(3) => Exit::Refused,
-                Some(130) => Exit::Interrupted,
-                _ => Exit::Fault,
-            });
+            return Ok(status.code().and_then(Exit::of_code).unwrap_or(Exit::Fault));
         }
         if interrupt.is_set() {
             end(&mut child);

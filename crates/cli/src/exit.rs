@@ -32,6 +32,26 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    const ALL: [Self; 10] = [
+        Self::Done,
+        Self::Fault,
+        Self::Usage,
+        Self::Refused,
+        Self::IoErrors,
+        Self::Unattainable,
+        Self::Differs,
+        Self::Undecided,
+        Self::HostLost,
+        Self::Interrupted,
+    ];
+
+    /// Returns the meaning of an exit code of iogauge.
+    pub fn of_code(code: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|exit| *exit as i32 == code)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

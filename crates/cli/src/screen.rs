@@ -30,14 +30,41 @@ pub struct Screen {
     pub progress: Progress,
     explain: bool,
     keeper: Option<Keeper>,
+    /// How the run is announced, until that is done.
+    announcement: Option<Announcement>,
     /// The first error of a step that could not be kept.
     pub lost: Option<HistoryError>,
+}
+
+/// The announcement of a run by its ID.
+#[derive(Debug)]
+struct Announcement {
+    announce: fn(&str),
+    id: String,
 }
 
 impl Screen {
     /// Makes a screen. With `explain`, it prints the decisions of a search.
     pub fn new(quiet: bool, explain: bool) -> Self {
-        Self { progress: Progress::new(quiet), explain, keeper: None, lost: None }
+        Self {
+            progress: Progress::new(quiet),
+            explain,
+            keeper: None,
+            announcement: None,
+            lost: None,
+        }
+    }
+
+    /// Lets `announce` announce the run once something is measured.
+    pub fn announce_later(&mut self, announce: fn(&str), id: &str) {
+        self.announcement = Some(Announcement { announce, id: id.to_owned() });
+    }
+
+    /// Announces the run, unless that is done.
+    pub fn announce(&mut self) {
+        if let Some(Announcement { announce, id }) = self.announcement.take() {
+            announce(&id);
+        }
     }
 
     /// Keeps steps from now on, after the `steps` that the run already has.
@@ -52,6 +79,7 @@ impl Screen {
 
     /// Keeps a step.
     pub fn keep(&mut self, label: &str, result: &impl serde::Serialize) {
+        self.announce();
         let kept = self.keeper.as_mut().map_or(Ok(()), |keeper| keeper.keep(label, result));
         if let Err(error) = kept {
             self.lost.get_or_insert(error);
@@ -61,6 +89,7 @@ impl Screen {
 
 impl Observer for Screen {
     fn status(&mut self, status: &Status<'_>) {
+        self.announce();
         self.progress.show(status);
     }
 
@@ -85,6 +114,7 @@ impl Observer for Screen {
     }
 
     fn system(&mut self, point: &SystemPoint, left: Option<Duration>) {
+        self.announce();
         self.progress.show_system(point, left);
     }
 

@@ -95,7 +95,7 @@ impl Record {
             self.id = writer.id().clone();
             self.screen.keep_in(writer, 0);
         }
-        detach::report(self.id.as_str());
+        self.screen.announce_later(detach::report, self.id.as_str());
         Ok(())
     }
 
@@ -120,7 +120,7 @@ impl Record {
             (self.id, self.started) = (run.clone(), *started);
             self.screen.keep_in(writer, *steps);
         }
-        detach::report(self.id.as_str());
+        self.screen.announce_later(detach::report, self.id.as_str());
         Ok(())
     }
 
@@ -183,6 +183,7 @@ impl Record {
         exit: Exit,
     ) -> anyhow::Result<Exit> {
         self.screen.progress.clear();
+        self.screen.announce();
         let mut what = "a step of the result above";
         if let Some(writer) = self.screen.take_writer() {
             let has_lost = hosts::led().is_some_and(|hosts| hosts.lost().is_some());
