@@ -132,9 +132,9 @@ fn search_drift(
         Count(before_iops)
     );
     let hint = if of_database {
-        "iogauge db run with the answer's --processes and a --runtime of minutes shows which"
+        "iogauge db run with --runtime=10m, with the processes of the answer, shows which"
     } else {
-        "iogauge run with the answer's --iodepth and a --runtime of minutes shows which"
+        "iogauge run with --runtime=10m, at the queue depth of the answer, shows which"
     };
     (CaveatCode::NotSteady, message, hint.to_owned())
 }
