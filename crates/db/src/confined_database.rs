@@ -81,6 +81,10 @@ impl<D: Database> Database for ConfinedDatabase<D> {
         self.run(|database| database.create_global(global, progress))
     }
 
+    fn drop_globals(&self) -> Result<(), DbError> {
+        self.run(D::drop_globals)
+    }
+
     fn fill_places(&self) -> Result<Vec<FillPlace>, DbError> {
         self.directory.check_place()?;
         self.run(D::fill_places)
@@ -251,6 +255,9 @@ mod tests {
             // Threads that it starts are confined as well.
             std::thread::scope(|scope| scope.spawn(|| self.write()).join().unwrap())
         }
+        fn drop_globals(&self) -> Result<(), DbError> {
+            self.write()
+        }
         fn walk(
             &self,
             _: u32,
@@ -340,6 +347,7 @@ mod tests {
         refused(database.about().map(drop), "about");
         refused(database.globals().map(drop), "globals");
         refused(database.create_global(global, progress), "create_global");
+        refused(database.drop_globals(), "drop_globals");
         refused(database.walk(1, &mut |_, _| Ok(())), "walk");
         refused(database.committed().map(drop), "committed");
         refused(database.size().map(drop), "size");
@@ -347,7 +355,7 @@ mod tests {
         refused(database.identity().map(drop), "identity");
         refused(database.hold().map(drop), "hold");
         refused(database.purge().map(drop), "purge");
-        let run = database.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap();
+        let run = database.begin(&RunPlan { writers: 1, reads: true }).unwrap();
         let worker =
             WorkerPlan { worker: 1, global, sequence: 0, draws_state: 1, transaction_length: 1 };
         let writer = || run.writer(worker).map(drop);

@@ -1,7 +1,7 @@
 //! A database in a directory of its own: the folder, the marker that shows that iogauge made it, the lock against a
 //! second run, and the removal of everything.
 //!
-//! `sqlite:DIR` with the name RAN is the folder `DIR/RAN`. It contains `iogauge.json` (the marker), `lock`,
+//! `sqlite:DIR` with the name RAN is the folder `DIR/RAN`. It contains `iogauge.json` (the marker), `lock`, `readers`,
 //! `acknowledged`, and the backend's files.
 
 use crate::backend::Purged;
@@ -12,7 +12,7 @@ use crate::marker::MarkerError;
 pub use crate::marker::{FORMAT, Marker};
 use crate::url::DbUrl;
 use iogauge_io::targets::{GuardError, Intent, Roots, Target, TargetError};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MARKER: &str = "iogauge.json";
+/// Locked by a run that writes, and by everything else that changes the database.
 const LOCK: &str = "lock";
+/// Shared by runs that only read; locked by a purge.
+const READERS: &str = "readers";
 const ACKNOWLEDGED: &str = "acknowledged";
 /// Temporary names of the marker and of the record of acknowledged transactions.
 const PARTIAL: [&str; 2] = ["iogauge.new", "acknowledged.new"];
@@ -289,12 +292,31 @@ impl Directory {
         self.there()?.replace(MARKER, PARTIAL[0], &text, true).map(drop)
     }
 
-    /// Locks the folder for a run.
+    /// Locks the folder for a run that writes.
     ///
     /// # Errors
     /// Returns [`DbError::Busy`] if another process has locked it.
     pub fn lock(&self) -> Result<Lock, DbError> {
-        self.take(self.there()?.open_or_create(LOCK)?)
+        self.take(self.there()?.open_or_create(LOCK)?, File::try_lock)
+    }
+
+    /// Keeps the folder from being removed. Other runs can write and read meanwhile. The user may lack write permission
+    /// if a run has read before.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Missing`] if there is no database, or [`DbError::Busy`] if it is being removed.
+    pub fn lock_to_read(&self) -> Result<Lock, DbError> {
+        self.marker()?;
+        self.take(self.open_lock(READERS)?, File::try_lock_shared)
+    }
+
+    /// Locks the folder against all runs.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Busy`] if another process has locked it.
+    pub fn lock_alone(&self) -> Result<[Lock; 2], DbError> {
+        let readers = self.there()?.open_or_create(READERS)?;
+        Ok([self.lock()?, self.take(readers, File::try_lock)?])
     }
 
     /// Locks the folder for a check, which may lack write permission. Waits a moment for the processes of a killed run.
@@ -304,25 +326,30 @@ impl Directory {
     pub fn hold(&self) -> Result<Lock, DbError> {
         self.marker()?;
         // A killed process keeps the lock until the system has released all its resources.
-        retry_until_free(|| {
-            let folder = self.there()?;
-            match (folder.open_or_create(LOCK), folder.find(LOCK)?) {
-                (Ok(file), _) | (Err(DbError::ReadOnly(_)), FolderEntry::File(file)) => {
-                    self.take(file)
-                }
-                (Err(error), _) => Err(error),
-            }
-        })
+        retry_until_free(|| self.take(self.open_lock(LOCK)?, File::try_lock))
     }
 
-    fn take(&self, file: File) -> Result<Lock, DbError> {
-        match file.try_lock() {
+    /// Opens a lock file, for a user who may lack write permission.
+    fn open_lock(&self, name: &str) -> Result<File, DbError> {
+        let folder = self.there()?;
+        match (folder.open_or_create(name), folder.find(name)?) {
+            (Ok(file), _) | (Err(DbError::ReadOnly(_)), FolderEntry::File(file)) => Ok(file),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn take(
+        &self,
+        file: File,
+        lock: impl FnOnce(&File) -> Result<(), TryLockError>,
+    ) -> Result<Lock, DbError> {
+        match lock(&file) {
             Ok(()) => Ok(Lock(file)),
-            Err(std::fs::TryLockError::WouldBlock) => Err(DbError::Busy(format!(
+            Err(TryLockError::WouldBlock) => Err(DbError::Busy(format!(
                 "{}: another run works on this database; hint: wait for it, or run iogauge db stop",
                 self.folder.display()
             ))),
-            Err(std::fs::TryLockError::Error(error)) => Err(fault(&self.join(LOCK), &error)),
+            Err(TryLockError::Error(error)) => Err(fault(&self.join(LOCK), &error)),
         }
     }
 
@@ -335,14 +362,14 @@ impl Directory {
     /// Returns [`DbError::Missing`] if there is no marker, or [`DbError::Busy`] if a run has locked it.
     pub fn purge(&self, is_ours: impl Fn(&Folder, &str, &File) -> bool) -> Result<Purged, DbError> {
         let Some(marker) = self.read()? else { return self.marker().map(|_| Purged::default()) };
-        let lock = self.lock()?;
+        let locks = self.lock_alone()?;
         let folder = self.there()?;
         let mut purged = Purged::default();
         for name in folder.names()?.into_iter().rev() {
             let own = name == ACKNOWLEDGED || PARTIAL.contains(&&*name);
             match folder.find(&name)? {
                 // While these exist, another purge can complete an incomplete one.
-                FolderEntry::File(_) if [MARKER, LOCK].contains(&&*name) => {}
+                FolderEntry::File(_) if [MARKER, LOCK, READERS].contains(&&*name) => {}
                 FolderEntry::File(file) if own || is_ours(&folder, &name, &file) => {
                     purged.freed_bytes += folder.remove(&name, &file)?;
                 }
@@ -352,12 +379,12 @@ impl Directory {
                 }
             }
         }
-        for name in [LOCK, MARKER] {
+        for name in [READERS, LOCK, MARKER] {
             if let FolderEntry::File(file) = folder.find(name)? {
                 purged.freed_bytes += folder.remove(name, &file)?;
             }
         }
-        drop(lock);
+        drop(locks);
         self.made_parent.store(marker.made_parent, Ordering::Relaxed);
         self.remove_made();
         purged.left.sort();

@@ -18,6 +18,7 @@ pub mod incompressible;
 pub mod marker;
 pub mod pool;
 mod progress;
+mod read_run;
 pub mod statement_writer;
 pub mod subscript_stream;
 pub mod url;

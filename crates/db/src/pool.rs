@@ -49,7 +49,7 @@ impl WorkerNumbers {
 /// The workload of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DbPoolPlan {
-    /// What each worker does.
+    /// What the workers do.
     pub mode: Mode,
     /// Maximum number of active workers.
     pub workers: u32,
@@ -88,10 +88,10 @@ struct WorkerInput {
 }
 
 impl WorkerInput {
-    /// Returns what a worker writes; `None` in a mode without updates.
+    /// Returns what a worker writes; `None` for one without updates.
     fn writes(&self, worker: u32) -> Option<WorkerPlan> {
         let index = worker as usize - 1;
-        self.plan.mode.writes().then(|| WorkerPlan {
+        (self.plan.mode.read_percent(worker) < 100).then(|| WorkerPlan {
             worker,
             global: self.globals[index],
             sequence: self.sequences.get(index).copied().unwrap_or(0),
@@ -115,7 +115,8 @@ impl DbPool {
         acknowledged: Option<Arc<Acknowledged>>,
     ) -> Result<Self, DbError> {
         let highest = plan.workers.checked_sub(1).map_or(0, |last| plan.numbers.of(last));
-        if plan.mode.writes() && globals.len() < highest as usize {
+        let highest = plan.mode.writers(highest);
+        if globals.len() < highest as usize {
             return Err(DbError::Usage(format!(
                 "{highest} processes need a global each, and there are {}; hint: use --processes {} or \
                  iogauge db add-globals",
@@ -320,10 +321,13 @@ fn work(
     control: &ControlBlock,
     ready: SyncSender<(u32, Result<(), DbError>)>,
 ) {
-    let number = input.plan.numbers.of(index);
+    let DbPoolPlan { mode, numbers, transaction_length, hang, seed, .. } = input.plan;
+    let number = numbers.of(index);
+    let read_percent = mode.read_percent(number);
     let connect = || {
         let writer = input.writes(number).map(|plan| activity.writer(plan)).transpose()?;
-        let reader = input.blocks.as_ref().map(Blocks::reader).transpose()?;
+        let blocks = input.blocks.as_ref().filter(|_| read_percent > 0);
+        let reader = blocks.map(Blocks::reader).transpose()?;
         Ok((writer, reader))
     };
     let (answer, connected) = match connect() {
@@ -334,7 +338,9 @@ fn work(
     let _ = ready.send((index, answer));
     drop(ready);
     let Some((writer, reader)) = connected else { return };
-    let DbPoolPlan { mode, transaction_length, hang, seed, .. } = input.plan;
+    // Writers have a hang time so that the database catches up; readers beside them go on.
+    let only_reads = matches!(mode, Mode::ReadersWriters { .. }) && read_percent == 100;
+    let hang = if only_reads { Duration::ZERO } else { hang };
     let mut acknowledge = |sequence| match &input.acknowledged {
         Some(acknowledged) => acknowledged.note(number, sequence),
         None => Ok(()),
@@ -342,7 +348,7 @@ fn work(
     TransactionWorker {
         index,
         number,
-        mode,
+        read_percent,
         transaction_length,
         hang,
         block_bytes: input.blocks.as_ref().map_or(0, Blocks::block_bytes),

@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(2);
 /// Interval between checks of a worker in its hang time, whether to stop and whether its counts are requested.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a worker does.
+/// What the workers of a pool do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Reads random blocks.
@@ -28,6 +28,11 @@ pub enum Mode {
         /// Share of the transactions that read, from 0 to 100.
         read_percent: u32,
     },
+    /// Workers up to this number update, and those above it read.
+    ReadersWriters {
+        /// Number of the last worker that updates.
+        writers: u32,
+    },
 }
 
 impl Mode {
@@ -38,6 +43,34 @@ impl Mode {
             Self::Read => "read",
             Self::Write => "write",
             Self::Io { .. } => "io",
+            Self::ReadersWriters { .. } => "readers-writers",
+        }
+    }
+
+    /// Returns the share of a worker's transactions that read, from 0 to 100, given its number in the database.
+    #[must_use]
+    pub fn read_percent(self, worker: u32) -> u32 {
+        match self {
+            Self::Read => 100,
+            Self::Write => 0,
+            Self::Io { read_percent } => read_percent,
+            Self::ReadersWriters { writers } if worker <= writers => 0,
+            Self::ReadersWriters { .. } => 100,
+        }
+    }
+
+    /// Returns the number of workers that update, given the number of all. They are the first ones.
+    #[must_use]
+    pub fn writers(self, workers: u32) -> u32 {
+        match self {
+            Self::ReadersWriters { writers } => writers.min(workers),
+            mode => {
+                if mode.writes() {
+                    workers
+                } else {
+                    0
+                }
+            }
         }
     }
 
@@ -48,6 +81,7 @@ impl Mode {
             Self::Read => true,
             Self::Write => false,
             Self::Io { read_percent } => read_percent > 0,
+            Self::ReadersWriters { .. } => true,
         }
     }
 
@@ -58,6 +92,7 @@ impl Mode {
             Self::Read => false,
             Self::Write => true,
             Self::Io { read_percent } => read_percent < 100,
+            Self::ReadersWriters { writers } => writers > 0,
         }
     }
 }
@@ -146,7 +181,8 @@ pub(crate) struct TransactionWorker<'a> {
     pub index: u32,
     /// Its number in the database.
     pub number: u32,
-    pub mode: Mode,
+    /// Share of its transactions that read, from 0 to 100.
+    pub read_percent: u32,
     pub transaction_length: u32,
     pub hang: Duration,
     pub block_bytes: u64,
@@ -186,23 +222,23 @@ impl TransactionWorker<'_> {
 
     /// Executes one transaction of reads, or one or more of updates, and waits for the hang time.
     fn turn(&mut self, counts: &mut WorkerCounts, since: &mut Instant) -> Result<(), DbError> {
-        let reads = match self.mode {
-            Mode::Read => true,
-            Mode::Write => false,
-            Mode::Io { read_percent } => (self.random)() % 100 < u64::from(read_percent),
+        let reads = match self.read_percent {
+            0 => false,
+            100.. => true,
+            percent => (self.random)() % 100 < u64::from(percent),
         };
         match (&mut self.reader, &mut self.writer) {
             (Some(_), _) if reads => self.read(counts, since)?,
             (_, Some(writer)) if !reads => {
                 // In a mix the next transaction may be of the other kind, and hang time follows each transaction.
-                let by_itself = self.mode == Mode::Write && self.hang.is_zero();
+                let by_itself = self.read_percent == 0 && self.hang.is_zero();
                 let transactions = if by_itself { u32::MAX } else { 1 };
                 let order = Order { transactions, until: Instant::now() + SLICE };
                 let committed = writer.work(&order, counts)?;
                 self.control.acknowledged.store(committed, Ordering::Relaxed);
                 (self.acknowledge)(committed)?;
             }
-            // The mode determines whether there is a reader and a writer.
+            // The share of reads determines whether there is a reader and a writer.
             _ => {}
         }
         if !self.hang.is_zero() {

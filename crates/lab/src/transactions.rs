@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct DbLoad {
     /// What each process does.
     pub mode: Mode,
-    /// Number of concurrent processes; worker `n` writes global `n`.
+    /// Number of concurrent processes; worker `n`, if it writes, writes global `n`.
     pub processes: u32,
     /// Reads or updates in a transaction, at least 1.
     pub transaction_length: u32,
@@ -25,8 +25,12 @@ impl DbLoad {
     /// Returns a short description: `write, 50 per transaction, 2 ms hang, 4 processes`.
     #[must_use]
     pub fn label(&self) -> String {
-        let processes = if self.processes == 1 { "process" } else { "processes" };
-        format!("{}, {} {processes}", self.label_without_processes(), self.processes)
+        let what = self.label_without_processes();
+        match (self.mode, self.processes) {
+            (Mode::ReadersWriters { .. }, _) => what,
+            (_, 1) => format!("{what}, 1 process"),
+            (_, processes) => format!("{what}, {processes} processes"),
+        }
     }
 
     /// Returns the description without the number of processes, for a search over it.
@@ -34,7 +38,11 @@ impl DbLoad {
     pub fn label_without_processes(&self) -> String {
         let mut label = match self.mode {
             Mode::Io { read_percent } => format!("io {read_percent}/{}", 100 - read_percent),
-            _ => self.mode.word().to_owned(),
+            Mode::ReadersWriters { writers } => {
+                let readers = self.processes.saturating_sub(writers);
+                format!("{}, {}", counted(readers, "reader"), counted(writers, "writer"))
+            }
+            Mode::Read | Mode::Write => self.mode.word().to_owned(),
         };
         if self.mode.writes() {
             label.push_str(&format!(", {} per transaction", self.transaction_length));
@@ -60,6 +68,10 @@ impl DbLoad {
                 Mode::Io { read_percent } => Some(read_percent),
                 _ => None,
             },
+            writers: match self.mode {
+                Mode::ReadersWriters { writers } => Some(writers),
+                _ => None,
+            },
             ladder: None,
         }
     }
@@ -74,6 +86,11 @@ impl DbLoad {
             seed: self.seed,
         }
     }
+}
+
+fn counted(n: u32, noun: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{s}")
 }
 
 /// What a host's workers report in addition to their windows.

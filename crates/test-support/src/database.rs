@@ -151,7 +151,7 @@ impl AtWork {
         let file = Acknowledged::new(&dir.path().join("file"), run, &before);
         let globals = db.globals().unwrap();
         let run_plan =
-            RunPlan { workers: plan.workers, reads: plan.mode.reads(), writes: plan.mode.writes() };
+            RunPlan { writers: plan.mode.writers(plan.workers), reads: plan.mode.reads() };
         let activity = wrap(Arc::from(db.begin(&run_plan).unwrap()));
         let counts_before = activity.counts().unwrap();
         let pool = DbPool::start(activity, plan, &globals, &before, Some(file)).unwrap();

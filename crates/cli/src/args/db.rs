@@ -78,7 +78,7 @@ pub enum DbAction {
     Reset(ResetArgs),
     /// Remove what setup and create-globals created, and nothing else
     Purge(PurgeArgs),
-    /// Write the runs of the history into a directory, one CSV file per mode
+    /// Write the runs of the history into a directory, one dated CSV file per mode
     Export(ExportArgs),
 }
 
@@ -168,6 +168,9 @@ pub struct CreateGlobalsArgs {
     /// Subscripts of each global
     #[arg(long, value_name = "N", value_parser = parse_count, default_value = "1m")]
     pub subscripts: u64,
+    /// Remove the existing globals first
+    #[arg(long)]
+    pub recreate: bool,
     /// What is written.
     #[command(flatten)]
     pub filling: FillingArgs,
@@ -230,8 +233,8 @@ fn hang_ns(text: &str) -> Result<u64, String> {
 #[derive(Debug, Clone, Args)]
 pub struct DbLoadArgs {
     /// Operation of the processes
-    #[arg(long, value_enum)]
-    pub mode: DbMode,
+    #[arg(long, value_enum, required = true)]
+    pub mode: Option<DbMode>,
     /// Updates per transaction; in mode io also reads
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = number::<1, 1_000_000>)]
     pub transaction_length: u32,
@@ -254,7 +257,10 @@ Examples:
   iogauge db run sqlite:/data --mode read --processes 8 --runtime 60s
   iogauge db run sqlite:/data --mode write --processes 4 --transaction-length 50 --hang 2ms
   iogauge db run postgres://bench@db/bench --mode io --processes 8 --read-pct 70 --drain
-  iogauge db run sqlite:/data --mode read --ladder 10,20,40 --limit 'mean<=10ms'")]
+  iogauge db run sqlite:/data --readers 8 --writers 4 --hang 2ms
+  iogauge db run sqlite:/data --mode read --ladder 10,20,40 --limit 'mean<=10ms'",
+    mut_arg("mode", |arg| arg.required(false).required_unless_present("readers"))
+)]
 pub struct DbRunArgs {
     /// Which.
     #[command(flatten)]
@@ -265,6 +271,18 @@ pub struct DbRunArgs {
     /// Number of concurrent processes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1, 100_000>)]
     pub processes: u32,
+    /// Number of processes that read, beside --writers, in place of --mode and --processes
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "writers",
+        conflicts_with_all = ["mode", "processes", "ladder", "read_pct"],
+        value_parser = number::<1, 100_000>
+    )]
+    pub readers: Option<u32>,
+    /// Number of processes that update, beside --readers; --hang is theirs alone
+    #[arg(long, value_name = "N", requires = "readers", value_parser = number::<1, 100_000>)]
+    pub writers: Option<u32>,
     /// Process counts to run in order, until a limit breaks or throughput stops growing
     #[arg(
         long,
@@ -489,8 +507,10 @@ pub struct PurgeArgs {
 /// `iogauge db export`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Writes read.csv, write.csv and io.csv with one row per step, for the modes that were run, and
-workers.csv with one row per worker and step. The columns of the first three are
+Writes read_DATE.csv, write_DATE.csv and io_DATE.csv with one row per step, for the modes that were
+run, and workers_DATE.csv with one row per worker and step. DATE is the time of the export in UTC, as
+in 20260203-040506. Readers beside writers have a row in each of the first two. The columns of the
+first three are
 RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
 StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct.
 

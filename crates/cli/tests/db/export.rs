@@ -2,6 +2,7 @@
 
 use crate::{Db, assert_one_line, typed};
 use iogauge_model::result::{DatabaseWorker, RunDocument, StepResult};
+use iogauge_test_support::skip;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -79,7 +80,9 @@ fn assert_statistics(
 fn assert_row(row: &HashMap<&str, String>, document: &RunDocument, step: &StepResult) {
     let database = step.database.as_ref().unwrap();
     let (date, time) = (row["RunDate"].as_str(), row["RunTime"].as_str());
-    assert!(document.head.started.starts_with(&format!("{date}T{time}")), "{date} {time}");
+    let began = step.began.as_ref().unwrap();
+    assert!(began.starts_with(&format!("{date}T{time}")), "{date} {time}");
+    assert!(*began >= document.head.started, "{began}");
     assert_eq!((date.len(), time.len()), ("2026-01-31".len(), "23:59:59".len()));
     assert_eq!((row["Database"].as_str(), row["Namespace"].as_str()), ("sqlite:d", "RAN"));
     assert_eq!(row["Processes"], database.workers.len().to_string());
@@ -88,7 +91,55 @@ fn assert_row(row: &HashMap<&str, String>, document: &RunDocument, step: &StepRe
     let write = (mode != "read").then_some((|w: &DatabaseWorker| w.updates) as fn(&_) -> u64);
     assert_statistics(row, READS, &database.workers, read);
     assert_statistics(row, WRITES, &database.workers, write);
-    assert_eq!(row["ReadPct"], if mode == "io" { "30" } else { "" });
+    let percent = match mode {
+        "read" => "100",
+        "write" => "0",
+        _ => "30",
+    };
+    assert_eq!(row["ReadPct"], percent);
+}
+
+/// Asserts that the view of the history has the columns and figures of the exported rows.
+#[track_caller]
+fn assert_view(db: &Db, documents: &[RunDocument]) {
+    // SQLite as users have it: that of this program lacks the mathematical functions.
+    let script = "import json, sqlite3, sys\n\
+                  db = sqlite3.connect(sys.argv[1])\n\
+                  db.row_factory = sqlite3.Row\n\
+                  text = lambda v: '' if v is None else str(int(v) if v == v // 1 else v) \
+                      if isinstance(v, (int, float)) else v\n\
+                  rows = db.execute('SELECT * FROM db_run').fetchall()\n\
+                  print(json.dumps([{key: text(row[key]) for key in row.keys()} for row in rows]))";
+    let path = db.place.history();
+    let done = std::process::Command::new("python3").args(["-c", script]).arg(&path).output();
+    let done = match done {
+        Ok(done) if done.status.success() => done.stdout,
+        failed => return skip("the view db_run", &format!("no python3 with SQLite: {failed:?}")),
+    };
+    let rows: Vec<HashMap<String, String>> = serde_json::from_slice(&done).unwrap();
+    let steps: usize = documents.iter().map(|document| document.steps.len()).sum();
+    assert_eq!(rows.len(), steps);
+    for document in documents {
+        for (index, step) in document.steps.iter().enumerate() {
+            let is_of = |row: &&HashMap<String, String>| {
+                row["run_id"] == document.head.run_id && row["step_index"] == index.to_string()
+            };
+            let row = rows.iter().find(is_of).unwrap();
+            assert_eq!(row["mode"], step.database.as_ref().unwrap().mode);
+            let columns = HEADER.split(',').map(|column| (column, row[column].clone()));
+            assert_row(&columns.collect(), document, step);
+        }
+    }
+}
+
+/// Returns what an export prints without the date in the names of its files, and the date.
+#[track_caller]
+fn undated(told: &str) -> (String, String) {
+    let name = told.lines().next().unwrap().split_once(".csv").unwrap().0;
+    let date = name.rsplit_once('_').unwrap().1.to_owned();
+    let is_date = date.len() == "20260203-040506".len() && date.as_bytes()[8] == b'-';
+    assert!(is_date, "{date}");
+    (told.replace(&format!("_{date}"), ""), date)
 }
 
 #[test]
@@ -107,6 +158,7 @@ fn db_export_writes_one_row_per_step() {
     // A run on a device is not exported.
     db.place.run(&["run", "sim:nvme", "--runtime=1", "--quiet"]).ends(0);
     let told = db.place.run(&["db", "export", "out/csv"]).ends(0).stdout;
+    let (told, date) = undated(&told);
     assert_eq!(
         told,
         "out/csv/io.csv: 1 row\nout/csv/read.csv: 2 rows\nout/csv/write.csv: 3 rows\n\
@@ -115,7 +167,7 @@ fn db_export_writes_one_row_per_step() {
     let out = db.place.work().join("out/csv");
     let mut found = 0;
     for mode in ["read", "write", "io"] {
-        let rows = rows(&out.join(format!("{mode}.csv")));
+        let rows = rows(&out.join(format!("{mode}_{date}.csv")));
         let steps =
             documents.iter().flat_map(|document| document.steps.iter().map(move |s| (document, s)));
         let steps: Vec<_> =
@@ -127,7 +179,8 @@ fn db_export_writes_one_row_per_step() {
         }
     }
     assert_eq!(found, 6);
-    let each = rows_under(&out.join("workers.csv"), WORKERS);
+    assert_view(&db, &documents);
+    let each = rows_under(&out.join(format!("workers_{date}.csv")), WORKERS);
     assert_eq!(each.len(), 12);
     let workers = documents.iter().flat_map(|document| {
         let of_step = |(index, step): (usize, &StepResult)| {
@@ -151,9 +204,17 @@ fn db_export_accepts_selected_runs_only() {
     let first = typed(&db.measured("write", &["--processes=2"]));
     db.measured("write", &[]);
     let told = db.place.run(&["db", "export", "out", &first.head.run_id]).ends(0).stdout;
+    let (told, date) = undated(&told);
     assert_eq!(told, "out/write.csv: 1 row\nout/workers.csv: 2 rows\n");
-    let rows = rows(&db.place.work().join("out/write.csv"));
+    let path = db.place.work().join(format!("out/write_{date}.csv"));
+    let rows = rows(&path);
     assert_row(&rows[0], &first, &first.steps[0]);
+    // A later export has names of its own.
+    let before = std::fs::read(&path).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let again = db.place.run(&["db", "export", "out", &first.head.run_id]).ends(0).stdout;
+    assert_ne!(undated(&again).1, date);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
     db.place.run(&["run", "sim:nvme", "--runtime=1", "--quiet"]).ends(0);
     let other = db.place.run(&["db", "export", "other", "last"]);
     assert_one_line(other, 2, &["none of these runs measured a database"]);
@@ -165,4 +226,26 @@ fn db_export_accepts_selected_runs_only() {
         &["file cannot be written", "make the directory"],
     );
     assert!(!db.place.names().contains(&"other".to_owned()));
+}
+
+#[test]
+fn readers_beside_writers_are_exported_as_a_row_of_each() {
+    let db = Db::new(2, 1000);
+    let document = typed(&db.measured_as(&["--readers=3", "--writers=2", "--hang=10ms"]));
+    let database = document.steps[0].database.clone().unwrap();
+    assert_eq!((database.mode.as_str(), database.writers), ("readers-writers", Some(2)));
+    for worker in &database.workers {
+        let (reads, updates) = (worker.reads > 0, worker.updates > 0);
+        assert_eq!((reads, updates), (worker.worker > 2, worker.worker <= 2), "{worker:?}");
+    }
+    let told = db.place.run(&["db", "export", "out"]).ends(0).stdout;
+    let (told, date) = undated(&told);
+    assert_eq!(told, "out/read.csv: 1 row\nout/write.csv: 1 row\nout/workers.csv: 5 rows\n");
+    for (mode, processes, percent) in [("read", "3", "100"), ("write", "2", "0")] {
+        let rows = rows(&db.place.work().join(format!("out/{mode}_{date}.csv")));
+        assert_eq!(
+            (rows[0]["Processes"].as_str(), rows[0]["ReadPct"].as_str()),
+            (processes, percent)
+        );
+    }
 }

@@ -14,6 +14,7 @@ mod mistakes;
 mod noted;
 mod run;
 mod server;
+mod together;
 
 use common::{Done, Place, Started, eventually};
 use iogauge_db::DbUrl;
@@ -58,7 +59,12 @@ impl Db {
 
     /// Makes a short run in a mode. Returns its document.
     pub fn measured(&self, mode: &str, more: &[&str]) -> Value {
-        let done = self.run("run", &[&["--mode", mode, "--json"], &SHORT[..], more].concat());
+        self.measured_as(&[&["--mode", mode], more].concat())
+    }
+
+    /// Makes a short run of a workload. Returns its document.
+    pub fn measured_as(&self, load: &[&str]) -> Value {
+        let done = self.run("run", &[&["--json"], &SHORT[..], load].concat());
         // A limit may be broken.
         assert!(matches!(done.code, Some(0 | 5)), "{}", done.stderr);
         done.json()

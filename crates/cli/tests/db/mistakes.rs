@@ -43,7 +43,7 @@ fn invalid_db_command_lines_are_rejected() {
         ("setup sqlite:x --name a/b --size 1m", "\"a/b\" cannot be the name of a database"),
         (
             "create-globals sqlite:d --globals 1",
-            "2 globals have been made already; hint: run iogauge db add-globals",
+            "2 globals have been made already, which --recreate replaces; hint: run iogauge db add-globals",
         ),
         ("add-globals sqlite:d --globals 1 --subscripts 0", "--subscripts must be between 1 and"),
         (
@@ -443,9 +443,10 @@ fn concurrent_runs_on_one_database_are_refused() {
     let told = ["d/RAN: another run works on this database", "iogauge db stop"];
     for (action, more) in [
         ("run", &["--mode=write", "--quiet"][..]),
-        ("run", &["--mode=read", "--quiet"]),
-        ("find", &["--mode=read", "--quiet"]),
+        ("find", &["--mode=write", "--quiet"]),
+        ("beside", &["--mode=read", "--quiet"]),
         ("add-globals", &["--globals=1", "--quiet"]),
+        ("create-globals", &["--recreate", "--quiet"]),
         ("verify", &["--quiet"]),
         ("purge", &["--yes"]),
     ] {

@@ -145,12 +145,10 @@ const SUBSCRIPT_BYTES: u64 = 20;
 /// What a backend needs to know about a run before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlan {
-    /// Maximum number of active workers. Only worker `n` writes to global `n`.
-    pub workers: u32,
+    /// Maximum number of workers that update subscripts. Only worker `n` writes to global `n`.
+    pub writers: u32,
     /// True if blocks are read.
     pub reads: bool,
-    /// True if subscripts are updated.
-    pub writes: bool,
 }
 
 /// A database, which need not exist yet.
@@ -187,6 +185,13 @@ pub trait Database: Debug + Send + Sync {
     /// # Errors
     /// As [`Self::setup`].
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError>;
+
+    /// Removes every global and the records of the workers. The database is then as after setup. If it is interrupted,
+    /// no global is left, and creating globals removes what is left of them.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Busy`] if a run uses the database. Also fails if it does not exist or cannot be written.
+    fn drop_globals(&self) -> Result<(), DbError>;
 
     /// Returns the places that setup and new globals write to, also before setup. Empty if they are on another machine
     /// or cannot be found. The default is the database's own directory.
@@ -257,11 +262,11 @@ pub trait Database: Debug + Send + Sync {
     /// Returns [`DbError::Missing`] if it does not exist.
     fn identity(&self) -> Result<String, DbError>;
 
-    /// Locks the database for a run, and starts the write daemon if iogauge provides it. No other run can use the
-    /// database until the returned value is dropped.
+    /// Locks the database for a run, and starts the write daemon if iogauge provides it. Until the returned value is
+    /// dropped, the database cannot be removed, and no other run can write to it. Any number of runs can read.
     ///
     /// # Errors
-    /// Returns [`DbError::Busy`] if another run uses it. Also fails if it does not exist or cannot be written.
+    /// Returns [`DbError::Busy`] if another run writes to it. Also fails if it does not exist or cannot be written.
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError>;
 
     /// Joins a run that another host has begun and shared. Locks the database until the returned value is dropped, as
@@ -269,11 +274,11 @@ pub trait Database: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Self::begin`]. The default is that only one host can use it.
-    fn join(&self) -> Result<Box<dyn Activity>, DbError> {
+    fn join(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         Err(one_host())
     }
 
-    /// Locks the database against runs, for a check that needs unchanging data. Waits a moment for processes that a
+    /// Locks the database against runs that write, for a check that needs unchanging data. Waits a moment for processes that a
     /// killed run left behind. Needs the same rights as a walk.
     ///
     /// # Errors
@@ -283,7 +288,7 @@ pub trait Database: Debug + Send + Sync {
     /// Removes what setup and creating globals made, and nothing else.
     ///
     /// # Errors
-    /// Returns [`DbError::Foreign`] if it is not ours, or [`DbError::Busy`] if a run uses it.
+    /// Returns [`DbError::Foreign`] if it is not ours, or [`DbError::Busy`] if a run writes to it or reads it.
     fn purge(&self) -> Result<Purged, DbError>;
 }
 
@@ -302,7 +307,7 @@ pub struct Purged {
 
 /// A run on a database. Dropping it stops the write daemon and unlocks the database.
 pub trait Activity: Send + Sync {
-    /// Lets other hosts join the run. Other runs still cannot use the database.
+    /// Lets other hosts join the run. Other runs still cannot write.
     ///
     /// # Errors
     /// Fails if the lock cannot be shared. The default is that only one host can use the database.

@@ -203,7 +203,7 @@ pub fn cuts_lose_nothing(fixture: &Fixture) {
 pub fn a_second_run_is_kept_out(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[100]);
-    let run = RunPlan { workers: 1, reads: true, writes: true };
+    let run = RunPlan { writers: 1, reads: true };
     let first = db.begin(&run).unwrap();
     for other in [&db, &fixture.open()] {
         let second = other.begin(&run).err();
@@ -226,14 +226,65 @@ pub fn a_second_run_is_kept_out(fixture: &Fixture) {
     db.purge().unwrap();
 }
 
+pub fn runs_read_beside_one_that_writes(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[2000, 2000]);
+    let (to_read, to_write) = (plan(Mode::Read, 2, 7), plan(Mode::Write, 2, 8));
+    let databases = [fixture.open(), fixture.open()];
+    let mut early = AtWork::begin(databases[0].as_ref(), to_read);
+    let mut writing = AtWork::begin(db.as_ref(), to_write);
+    let mut late = AtWork::begin(databases[1].as_ref(), to_read);
+    for at_work in [&mut early, &mut writing, &mut late] {
+        at_work.pool.set_active(2);
+    }
+    std::thread::sleep(WHILE);
+    // One run writes, and nobody removes the database.
+    let other = fixture.open().begin(&RunPlan { writers: 1, reads: true }).err();
+    assert!(matches!(other, Some(DbError::Busy(_))), "{other:?}");
+    let kept = || {
+        let purged = fixture.open().purge();
+        assert!(matches!(purged, Err(DbError::Busy(_))), "{purged:?}");
+    };
+    kept();
+    let per_worker = writing.pool.stop();
+    assert!(per_worker.iter().all(|worker| worker.updates.count() > 0), "{per_worker:?}");
+    writing.check(db.as_ref(), &per_worker);
+    for mut at_work in [early, late] {
+        kept();
+        let per_worker = at_work.pool.stop();
+        assert_eq!(at_work.pool.fault(), None);
+        assert!(per_worker.iter().all(|worker| worker.reads.count() > 0), "{per_worker:?}");
+    }
+    // What was written is whole, and a run that writes is free to begin.
+    drop(db.begin(&RunPlan { writers: 1, reads: true }).unwrap());
+    db.purge().unwrap();
+}
+
+pub fn readers_and_writers_of_one_run_do_one_thing_each(fixture: &Fixture) {
+    let db = fixture.open();
+    let globals = set_up(db.as_ref(), &[2000]);
+    // Two readers need no global.
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::ReadersWriters { writers: 1 }, 3, 7));
+    at_work.work(WHILE);
+    let per_worker = at_work.pool.stop();
+    let length = at_work.plan.transaction_length;
+    let does = |worker: &WorkerCounts| (worker.reads.count() > 0, worker.updates.count() > 0);
+    let done: Vec<_> = per_worker.iter().map(does).collect();
+    assert_eq!(done, [(false, true), (true, false), (true, false)]);
+    let last = at_work.check(db.as_ref(), &per_worker);
+    let mut expected = Expected::initial(&globals);
+    expected.run(7, 1, length, 0, last[0]);
+    expected.check(db.as_ref());
+}
+
 pub fn other_hosts_join_a_shared_run_on_a_server(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[100]);
-    let run = RunPlan { workers: 1, reads: true, writes: true };
+    let run = RunPlan { writers: 1, reads: true };
     let first = db.begin(&run).unwrap();
     let is_server =
         BACKENDS.iter().find(|info| fixture.url.backend == info.name).unwrap().is_server;
-    let joined = fixture.open().join();
+    let joined = fixture.open().join(&run);
     if !is_server {
         assert!(matches!(joined.err(), Some(DbError::Usage(_))));
         assert!(matches!(first.share(), Err(DbError::Usage(_))));
@@ -241,7 +292,7 @@ pub fn other_hosts_join_a_shared_run_on_a_server(fixture: &Fixture) {
     }
     assert!(matches!(joined.err(), Some(DbError::Busy(_))), "it is not shared yet");
     first.share().unwrap();
-    let joined = fixture.open().join().unwrap();
+    let joined = fixture.open().join(&run).unwrap();
     let kept_out = || {
         let begun = fixture.open().begin(&run).err();
         assert!(matches!(begun, Some(DbError::Busy(_))), "{begun:?}");

@@ -2,10 +2,14 @@
 
 use crate::fixture::Fixture;
 use iogauge_db::backend::{self, RunPlan};
+use iogauge_db::pool::Mode;
 use iogauge_db::{Database, DbError};
-use iogauge_test_support::database::{Expected, SIZE_BYTES, followed, global, interrupted, set_up};
+use iogauge_test_support::database::{
+    AtWork, Expected, SIZE_BYTES, followed, global, interrupted, plan, sequences, set_up,
+};
+use std::time::Duration;
 
-const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: true };
+const RUN: RunPlan = RunPlan { writers: 1, reads: true };
 
 pub fn setup_is_done_once(fixture: &Fixture) {
     let db = fixture.open();
@@ -49,7 +53,9 @@ pub fn what_is_missing_is_told_by_every_call(fixture: &Fixture) {
     missing("count_subscripts", db.count_subscripts(1).err());
     missing("committed", db.committed().err());
     missing("identity", db.identity().err());
+    missing("drop_globals", db.drop_globals().err());
     missing("begin", db.begin(&RUN).err());
+    missing("begin to read", db.begin(&RunPlan { writers: 0, reads: true }).err());
     missing("hold", db.hold().err());
     missing("purge", db.purge().err());
     assert!(!db.is_there().unwrap());
@@ -110,6 +116,36 @@ pub fn an_interrupted_global_leaves_nothing(fixture: &Fixture) {
     // The same global can be created afterwards.
     followed(|progress| db.create_global(second, progress)).0.unwrap();
     Expected::initial(&[made[0], second]).check(db.as_ref());
+}
+
+pub fn dropped_globals_leave_a_database_as_after_setup(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[500, 700]);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 2, 7));
+    let running = fixture.open().drop_globals();
+    assert!(matches!(running, Err(DbError::Busy(_))), "{running:?}");
+    at_work.work(Duration::from_millis(200));
+    let per_worker = at_work.pool.stop();
+    let last = at_work.check(db.as_ref(), &per_worker);
+    assert!(last.iter().all(|sequence| *sequence > 0), "{last:?}");
+    let identity = db.identity().unwrap();
+    db.drop_globals().unwrap();
+    for db in [&db, &fixture.open()] {
+        assert_eq!(db.globals().unwrap(), []);
+        assert!(db.count_subscripts(1).is_err());
+        assert_eq!(db.identity().unwrap(), identity);
+    }
+    // New ones begin anew, whatever their sizes.
+    let made = [global(1, 300, 64), global(2, 900, 100), global(3, 10, 100)];
+    for global in made {
+        followed(|progress| db.create_global(global, progress)).0.unwrap();
+    }
+    Expected::initial(&made).check(db.as_ref());
+    assert_eq!(sequences(db.as_ref(), 3), [0, 0, 0]);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Io { read_percent: 50 }, 3, 9));
+    at_work.work(Duration::from_millis(200));
+    let per_worker = at_work.pool.stop();
+    at_work.check(db.as_ref(), &per_worker);
 }
 
 pub fn an_interrupted_setup_is_none(fixture: &Fixture) {

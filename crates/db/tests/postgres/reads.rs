@@ -9,7 +9,7 @@ use iogauge_test_support::or_skip;
 use iogauge_test_support::postgres::Server;
 use std::time::Duration;
 
-const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: false };
+const RUN: RunPlan = RunPlan { writers: 0, reads: true };
 
 #[test]
 fn server_reports_its_cache_hits() {

@@ -33,13 +33,13 @@ fn unprivileged_user_can_run_most_operations() {
     assert!(line(&drained).contains("GRANT"), "{drained}");
     at_work.check(db.as_ref(), &per_worker);
     let direct = open(&url.clone().with_setting("reads=direct").unwrap());
-    let activity = direct.begin(&RunPlan { workers: 1, reads: true, writes: false }).unwrap();
+    let activity = direct.begin(&RunPlan { writers: 0, reads: true }).unwrap();
     let error = activity.blocks().unwrap_err();
     assert!(line(&error).contains("reads=server"), "{error}");
     drop(activity);
     // A session that is read-only by default is reported as such.
     server.psql("ALTER ROLE plain SET default_transaction_read_only = on");
-    let begun = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).err();
+    let begun = db.begin(&RunPlan { writers: 1, reads: false }).err();
     assert!(matches!(begun, Some(DbError::ReadOnly(_))), "{begun:?}");
     let mut tell = |_, _| {};
     let made = db.create_global(

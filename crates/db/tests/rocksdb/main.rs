@@ -42,7 +42,7 @@ pub(crate) fn create(db: &dyn Database, subscripts: u64) -> Result<(), DbError> 
 }
 
 pub(crate) fn begin(db: &dyn Database, workers: u32) -> Result<Arc<dyn Activity>, DbError> {
-    Ok(Arc::from(db.begin(&RunPlan { workers, reads: true, writes: true })?))
+    Ok(Arc::from(db.begin(&RunPlan { writers: workers, reads: true })?))
 }
 
 /// Starts workers that update the database and record acknowledged transactions in its file.

@@ -8,7 +8,7 @@ use iogauge_test_support::database::{AtWork, Expected, followed, global, plan, s
 use iogauge_test_support::{Mount, names, or_skip};
 use std::time::{Duration, Instant};
 
-const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
+const RUN: RunPlan = RunPlan { writers: 1, reads: false };
 
 fn assert_full(result: &Result<(), DbError>) {
     assert!(matches!(result, Err(DbError::Full(_))), "{result:?}");

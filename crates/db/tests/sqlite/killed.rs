@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Environment variable with the URL for the process to be killed.
 const URL: &str = "IOGAUGE_TEST_URL";
-const RUN: RunPlan = RunPlan { workers: 2, reads: false, writes: true };
+const RUN: RunPlan = RunPlan { writers: 2, reads: false };
 const SEED: u64 = 7;
 /// Settings with very frequent checkpoints and log restarts.
 const OFTEN: &str = "checkpoint=2ms&checkpoint_size=128k";
@@ -130,7 +130,7 @@ fn failed_worker_connection_keeps_previous_run_record() {
     for global in globals {
         followed(|progress| db.create_global(global, progress)).0.unwrap();
     }
-    let activity = Arc::from(db.begin(&RunPlan { workers: 1, ..RUN }).unwrap());
+    let activity = Arc::from(db.begin(&RunPlan { writers: 1, ..RUN }).unwrap());
     let path = dir.path().join("noted");
     let run = RunOfWorkers {
         format: FORMAT.to_owned(),

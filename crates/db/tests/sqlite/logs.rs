@@ -34,7 +34,7 @@ fn log_bytes_of(dir: &Path, settings: &str, transactions: u64) -> u64 {
 
 fn log_bytes_in_this_thread(dir: &Path, settings: &str, transactions: u64) -> u64 {
     let db = set_up(dir, settings);
-    let run = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap();
+    let run = db.begin(&RunPlan { writers: 1, reads: false }).unwrap();
     let mut writer = run
         .writer(WorkerPlan {
             worker: 1,

@@ -36,8 +36,9 @@ pub fn size_beyond_memory() -> Option<u64> {
     Memory::read(&Roots::real()).map(|memory| MEMORIES * memory.total_bytes)
 }
 
-/// Returns the facts about a database that are known before it is used.
-pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Fact> {
+/// Returns the facts about a database. `direct` is true if reads bypass the caches of this machine, and `None` if
+/// nothing was read.
+pub(super) fn of_target(target: &DbTarget, load: &DbLoad, direct: Option<bool>) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     if load.mode.writes()
         && let Some(why) = &target.about.may_lose
@@ -47,16 +48,20 @@ pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Fact> {
     // The previous run lost transactions that can no longer be looked for.
     let transactions = target.lost.load(Ordering::Relaxed);
     facts.extend((transactions > 0).then(|| DatabaseFact::Lost { transactions }.into()));
-    // Read-only workloads bypass every cache.
-    if load.mode.writes() {
-        facts.extend(of_size(target.size.data_bytes));
+    let data_bytes = target.size.data_bytes;
+    let small = of_size(data_bytes);
+    if load.mode.writes() || direct == Some(false) {
+        facts.extend(small);
+    } else if small.is_some() {
+        facts.push(DatabaseFact::SmallForStorage { data_bytes }.into());
     }
     facts
 }
 
 /// Returns the facts about a measured step.
 pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Vec<Fact> {
-    let mut facts = of_target(target, load);
+    let direct = step.database.as_ref().and_then(|database| database.reads_direct);
+    let mut facts = of_target(target, load, direct);
     facts.extend(caveats::nothing_in(step, None));
     facts.extend(caveats::of_figures(step));
     facts.extend(caveats::steal(&step.cpu));

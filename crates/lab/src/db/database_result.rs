@@ -27,7 +27,11 @@ pub(super) fn of(
         read_transactions,
         read_percent_asked: match mode {
             Mode::Io { read_percent } => Some(f64::from(read_percent)),
-            Mode::Read | Mode::Write => None,
+            Mode::Read | Mode::Write | Mode::ReadersWriters { .. } => None,
+        },
+        writers: match mode {
+            Mode::ReadersWriters { writers } => Some(writers),
+            Mode::Read | Mode::Write | Mode::Io { .. } => None,
         },
         reads_direct: direct,
         cache_hit_percent: through.then(|| hits as f64 * 100.0 / reads as f64),

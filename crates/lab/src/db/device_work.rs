@@ -57,9 +57,11 @@ impl DeviceWork {
 /// another run.
 ///
 /// # Errors
-/// Another run uses the database, or it cannot be used.
+/// Another run writes to the database, or it cannot be used.
 pub fn check_free(target: &DbTarget, load: &DbLoad) -> Result<(), LabError> {
-    let plan = RunPlan { workers: 1, reads: load.mode.reads(), writes: load.mode.writes() };
+    // A run that reads could begin beside one that writes.
+    drop(target.database.hold()?);
+    let plan = RunPlan { writers: load.mode.writers(1), reads: load.mode.reads() };
     drop(target.database.begin(&plan)?);
     Ok(())
 }

@@ -21,7 +21,7 @@ use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::pool::{DbPool, WorkerNumbers};
 use iogauge_io::machine::{Counters, Logical, Sampler};
 use iogauge_io::pool::{Parts, WorkerPool};
-use iogauge_model::result::{DatabaseResult, Drain, Physical, StepResult};
+use iogauge_model::result::{DatabaseCounts, DatabaseResult, Drain, Physical, StepResult};
 use iogauge_model::{Caveat, Limit};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,6 +64,8 @@ struct Taken {
     /// Counters of the machine and of the database before workers began.
     machine: Counters,
     before: Counts,
+    /// True if the workers update.
+    writes: bool,
 }
 
 impl Taken {
@@ -83,9 +85,9 @@ impl Taken {
         let own = hosts::own_share(&starting, &Parts::equal(hosts::number())).into_owned();
         let Work::Database(part, numbers) = own.work else { return Err(hosts::other_target()) };
         let plan = part.pool_plan(own.max_depth, numbers);
-        let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
+        let writes = plan.mode.writes();
         let room = target.room(&plan)?;
-        let run = RunPlan { workers: most, reads, writes };
+        let run = RunPlan { writers: plan.mode.writers(most), reads: plan.mode.reads() };
         let activity: Arc<dyn Activity> = target.database.begin(&run)?.into();
         if hosts::led().is_some() {
             activity.share()?;
@@ -112,7 +114,7 @@ impl Taken {
             search.into_iter().for_each(|interrupt| pool.begin_search(interrupt));
             Ok(Box::new(pool))
         })?;
-        Ok(Self { activity, pool, report, acknowledged, sampler, machine, before })
+        Ok(Self { activity, pool, report, acknowledged, sampler, machine, before, writes })
     }
 
     /// Returns what the workers of all hosts report, and records what those of the others have acknowledged. The
@@ -159,7 +161,8 @@ impl Taken {
         let made = self.pool.transactions();
         // What a lost host did is not known.
         let counts = after.counts.as_ref().filter(|_| self.pool.losses().is_empty());
-        database.counted = counts.map(|after| database_result::counted(&made, &self.before, after));
+        let counted = |after| database_result::counted(&made, &self.before, after);
+        database.counted = counts.map(counted).map(|counts| self.own(counts));
         let cycles = after.cycles.iter();
         database.cycles = cycles.filter_map(|cycle| database_result::cycle(cycle, begin)).collect();
         database.drain.clone_from(&after.drain);
@@ -175,6 +178,13 @@ impl Taken {
         database.blocks_per_device_write = drained.and_then(|drained| {
             database_result::blocks_per_device_write(drained, target.about.block_bytes)
         });
+    }
+
+    /// Leaves out what the database counts for others: while a run only reads, another one may write.
+    fn own(&self, counts: DatabaseCounts) -> DatabaseCounts {
+        let is_own = |count: &u64| self.writes || *count == 0;
+        let (updates, commits) = (counts.updates.filter(is_own), counts.commits.filter(is_own));
+        DatabaseCounts { updates, commits, ..counts }
     }
 
     fn ask_into(&mut self, after: &mut Afterwards, drain: bool) -> Result<(), LabError> {
@@ -321,15 +331,15 @@ pub fn find(
     let (ios, bytes) = found.logical;
     let totals = machine_after.since(machine, Logical { ios, bytes });
     let physical = totals.physical;
-    let mut found_facts = facts::of_target(target, load);
+    let mut found_facts = facts::of_target(target, load, None);
     found_facts.extend(caveats::steal(&totals.cpu));
     found_facts.extend(facts::devices(target, physical.as_ref()));
     found_facts.extend(process_pauses::fact(&found.pauses, false, found.search.measured_seconds));
     found_facts.extend(caveats::starved(&found));
     found_facts.extend(facts::losses(&pool.losses()));
     if let (Some(after), true) = (&after.counts, pool.losses().is_empty()) {
-        let made = pool.transactions();
-        found_facts.extend(facts::counts(&database_result::counted(&made, before, after)));
+        let counted = database_result::counted(&pool.transactions(), before, after);
+        found_facts.extend(facts::counts(&taken.own(counted)));
     }
     found_facts.extend(facts::of_search(target, load, &found, report.refused.as_ref()));
     found_facts.extend(report.fault.map(|(worker, error)| facts::fault(worker, &error)));

@@ -18,7 +18,7 @@ pub use device_work::{DeviceWork, check_free, held_back_by};
 pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use place::place;
-pub use purge::purge;
+pub use purge::{drop_globals, purge};
 pub use reserve::{DbReserveWatch, check_reserve};
 pub use target::DbTarget;
 pub use turn::{DbTurn, turn};

@@ -7,7 +7,7 @@ use crate::observe::Interrupt;
 use crate::transactions::DbReport;
 use iogauge_db::DbError;
 use iogauge_db::counts::WorkerCounts;
-use iogauge_db::pool::{DbPool, Mode};
+use iogauge_db::pool::{DbPool, DbPoolPlan};
 use iogauge_io::clock::Clock;
 use iogauge_io::engine::Op;
 use iogauge_io::machine::{Roots, Starvation, StarvationReader, Waiting};
@@ -78,11 +78,6 @@ impl DatabasePool {
         })
     }
 
-    /// Returns the kind of work of each worker.
-    fn mode(&self) -> Mode {
-        self.workers.plan().mode
-    }
-
     /// Sets the interrupt that ends the search when the workers have ended.
     pub(super) fn begin_search(&mut self, interrupt: &Interrupt) {
         self.search = Some(interrupt.clone());
@@ -102,11 +97,12 @@ impl DatabasePool {
 
     fn window(&mut self, workers: &[WorkerCounts]) -> Window {
         let mut window = Window { ended_ns: self.clock.now_ns(), ..Window::default() };
-        let writes = self.mode().writes();
-        for workers in workers {
+        let DbPoolPlan { mode, numbers, .. } = *self.workers.plan();
+        for (index, workers) in (0..).zip(workers) {
             add(&mut window.directions[Op::Read as usize], &workers.reads, workers.read_bytes);
             add(&mut window.directions[Op::Write as usize], &workers.updates, workers.update_bytes);
             add(&mut window.directions[Op::Sync as usize], &workers.commits, 0);
+            let writes = mode.read_percent(numbers.of(index)) < 100;
             let failed = if writes { Op::Write } else { Op::Read };
             window.directions[failed as usize].errors += workers.errors;
             window.workers.push(WorkerWindow {
@@ -226,7 +222,7 @@ impl WorkerPool for DatabasePool {
     }
 
     fn complete(&self, total: &Window, result: &mut StepResult) {
-        let mode = self.mode();
+        let mode = self.workers.plan().mode;
         let direct = mode.reads().then(|| self.workers.reads_directly());
         result.database =
             Some(Box::new(database_result::of(mode, &total.transactions, direct, result)));

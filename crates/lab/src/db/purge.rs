@@ -1,4 +1,4 @@
-//! Removes a database and the records of its runs kept elsewhere.
+//! Removes a database or its globals, and the records of its runs kept elsewhere.
 
 use super::target::acknowledged_path;
 use crate::error::LabError;
@@ -18,4 +18,17 @@ pub fn purge(database: &dyn Database) -> Result<Purged, LabError> {
         Acknowledged::remove(&path)?;
     }
     Ok(purged)
+}
+
+/// Removes all globals of a database, and its record of acknowledged transactions.
+///
+/// # Errors
+/// As [`Database::drop_globals`], or the record cannot be removed.
+pub fn drop_globals(database: &dyn Database) -> Result<(), LabError> {
+    let noted = acknowledged_path(database)?;
+    database.drop_globals()?;
+    if let Some(path) = noted {
+        Acknowledged::remove(&path)?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use crate::session::profile::CADENCE;
 use crate::suite::{Site, SiteKind, processors};
 use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
-use iogauge_db::backend::{self, About, Global, Size};
+use iogauge_db::backend::{self, About, Global, RunPlan, Size};
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
 use iogauge_db::{Database, DbError, DbUrl};
 use iogauge_io::machine::{DeviceTree, Memory, Roots};
@@ -100,7 +100,9 @@ impl DbTarget {
         };
         let plan = load.pool_plan(starting.max_depth, numbers);
         let room = self.room(&plan)?;
-        let activity = self.database.join()?.into();
+        let writers = plan.mode.writers(starting.max_depth);
+        let run = RunPlan { writers, reads: plan.mode.reads() };
+        let activity = self.database.join(&run)?.into();
         let sequences = if plan.mode.writes() { self.sequences()? } else { Vec::new() };
         let workers = DbPool::new(activity, plan, &self.globals, &sequences, None)?;
         Ok(Box::new(DatabasePool::start(workers, load.processes, room, report)?))
@@ -156,8 +158,8 @@ impl DbTarget {
     /// # Errors
     /// A process has none; includes a hint.
     pub fn check_globals(&self, load: &DbLoad) -> Result<(), DbError> {
-        let (there, processes) = (self.globals.len(), load.processes);
-        if !load.mode.writes() || there >= processes as usize {
+        let (there, processes) = (self.globals.len(), load.mode.writers(load.processes));
+        if there >= processes as usize {
             return Ok(());
         }
         let url = self.url.typed();
@@ -168,7 +170,12 @@ impl DbTarget {
             ),
             _ => format!(
                 "{processes} processes need a global each, and there are {there}; hint: use \
-                 --processes {there}, or iogauge db add-globals {url} --globals {}",
+                 {} {there}, or iogauge db add-globals {url} --globals {}",
+                if matches!(load.mode, Mode::ReadersWriters { .. }) {
+                    "--writers"
+                } else {
+                    "--processes"
+                },
                 processes as usize - there
             ),
         }))
@@ -197,7 +204,9 @@ impl DbTarget {
         let (rw, bytes) = match load.mode {
             Mode::Read => (Pattern::RandRead, self.about.block_bytes),
             Mode::Write => (Pattern::RandWrite, value_bytes),
-            Mode::Io { .. } => (Pattern::RandRw, self.about.block_bytes),
+            Mode::Io { .. } | Mode::ReadersWriters { .. } => {
+                (Pattern::RandRw, self.about.block_bytes)
+            }
         };
         let equivalent = Load {
             rw,
@@ -263,10 +272,10 @@ impl DbTarget {
             database: identity,
             seed: plan.seed,
             transaction_length: plan.transaction_length,
-            workers,
+            workers: plan.mode.writers(workers),
             may_lose: self.about.may_lose.clone(),
         };
-        let sequences = &sequences[..(workers as usize).min(sequences.len())];
+        let sequences = &sequences[..(run.workers as usize).min(sequences.len())];
         Ok(Some(Acknowledged::new(&path, run, sequences)))
     }
 }

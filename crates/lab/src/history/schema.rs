@@ -62,7 +62,7 @@ CREATE TEMP VIEW run AS SELECT *, NULL AS label FROM main.run;
 ";
 
 /// Figures of each database worker, from the results of steps, for users who read the file with
-/// SQL. The tables have all the data, so a file without this view has the same version.
+/// SQL. The tables have all the data, so a file without the views has the same version.
 const WORKER: &str = "
 CREATE VIEW IF NOT EXISTS worker AS
 SELECT run.id AS run_id, step.step_index, step.label,
@@ -75,6 +75,71 @@ SELECT run.id AS run_id, step.step_index, step.label,
     json_extract(each.value, '$.update_latency_ns_mean') AS update_latency_ns_mean,
     json_extract(each.value, '$.commit_latency_ns_mean') AS commit_latency_ns_mean
 FROM run JOIN step ON step.run_seq = run.seq, json_each(step.result, '$.database.workers') AS each;
+";
+
+/// The steps on databases with the columns that vendors' own I/O suites keep, as in the files of `iogauge db export`.
+/// Standard deviations are those of a sample over the processes. Needs SQLite's mathematical functions, which the command
+/// `sqlite3` has from version 3.35 on; nothing in iogauge reads it.
+const DB_RUN: &str = "
+CREATE VIEW IF NOT EXISTS db_run AS
+WITH step_of_database AS (
+    SELECT run.seq, run.id AS run_id, run.label, step.step_index, step.result,
+        coalesce(json_extract(step.result, '$.began'), json_extract(run.head, '$.started')) AS began,
+        json_extract(run.head, '$.target.url') AS url,
+        json_extract(run.head, '$.target.database') AS name,
+        json_extract(step.result, '$.depth') AS processes,
+        json_extract(step.result, '$.seconds') AS seconds,
+        json_extract(step.result, '$.database.mode') AS mode,
+        json_extract(step.result, '$.database.writers') AS writers,
+        json_extract(step.result, '$.database.read_percent_asked') AS read_percent
+    FROM run JOIN step ON step.run_seq = run.seq
+    WHERE json_type(step.result, '$.database.workers') = 'array'
+), worker_of_step AS (
+    SELECT step_of_database.*,
+        CASE WHEN mode <> 'readers-writers' THEN mode
+            WHEN json_extract(each.value, '$.worker') <= writers THEN 'write'
+            ELSE 'read' END AS does,
+        json_extract(each.value, '$.reads') AS reads,
+        json_extract(each.value, '$.updates') AS writes,
+        json_extract(each.value, '$.reads') / max(json_extract(each.value, '$.seconds'), 1e-9) AS reads_ps,
+        json_extract(each.value, '$.updates') / max(json_extract(each.value, '$.seconds'), 1e-9) AS writes_ps
+    FROM step_of_database, json_each(step_of_database.result, '$.database.workers') AS each
+), deviation AS (
+    SELECT *,
+        reads - avg(reads) OVER alike AS d_reads, writes - avg(writes) OVER alike AS d_writes,
+        reads_ps - avg(reads_ps) OVER alike AS d_reads_ps, writes_ps - avg(writes_ps) OVER alike AS d_writes_ps
+    FROM worker_of_step WINDOW alike AS (PARTITION BY seq, step_index, does)
+), figures AS (
+    SELECT *, count(*) - 1 AS others,
+        avg(reads) AS mean_reads, avg(writes) AS mean_writes,
+        avg(reads_ps) AS mean_reads_ps, avg(writes_ps) AS mean_writes_ps,
+        sum(reads) AS all_reads, sum(writes) AS all_writes,
+        sum(reads_ps) AS all_reads_ps, sum(writes_ps) AS all_writes_ps,
+        sum(d_reads * d_reads) AS q_reads, sum(d_writes * d_writes) AS q_writes,
+        sum(d_reads_ps * d_reads_ps) AS q_reads_ps, sum(d_writes_ps * d_writes_ps) AS q_writes_ps
+    FROM deviation GROUP BY seq, step_index, does
+)
+SELECT run_id, step_index, label, does AS mode, seconds,
+    substr(began, 1, 10) AS RunDate,
+    substr(began, 12, 8) AS RunTime,
+    url AS \"Database\",
+    name AS Namespace,
+    iif(does = 'write', NULL, all_reads) AS Reads,
+    iif(does = 'read', NULL, all_writes) AS Writes,
+    iif(does = 'write', NULL, all_reads_ps) AS ReadsPS,
+    iif(does = 'read', NULL, all_writes_ps) AS WritesPS,
+    iif(does = 'write', NULL, sqrt(q_reads / others)) AS StdDevR,
+    iif(does = 'read', NULL, sqrt(q_writes / others)) AS StdDevW,
+    iif(does = 'write', NULL, sqrt(q_reads_ps / others)) AS StdDevRPS,
+    iif(does = 'read', NULL, sqrt(q_writes_ps / others)) AS StdDevWPS,
+    iif(does = 'write', NULL, sqrt(q_reads / others) / mean_reads) AS CVReads,
+    iif(does = 'read', NULL, sqrt(q_writes / others) / mean_writes) AS CVWrites,
+    iif(does = 'write', NULL, sqrt(q_reads_ps / others) / mean_reads_ps) AS CVReadsPerS,
+    iif(does = 'read', NULL, sqrt(q_writes_ps / others) / mean_writes_ps) AS CVWritesPerS,
+    CASE WHEN mode <> 'readers-writers' THEN processes WHEN does = 'write' THEN writers ELSE processes - writers END
+        AS Processes,
+    CASE does WHEN 'read' THEN 100 WHEN 'write' THEN 0 ELSE read_percent END AS ReadPct
+FROM figures ORDER BY seq, step_index, does;
 ";
 
 /// What an opened database is.
@@ -126,15 +191,16 @@ fn is_unknown_name(error: &Error) -> bool {
         || error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
-/// Returns true if the view exists.
-pub(super) fn has_view(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'view' AND name = 'worker'";
+/// Returns true if the views exist.
+pub(super) fn has_views(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) = 2 FROM sqlite_master WHERE type = 'view' AND name IN ('worker', 'db_run')";
     connection.query_row(sql, [], |row| row.get(0))
 }
 
-/// Makes the view, also in an older history without it.
-pub(super) fn create_view(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    transaction.execute_batch(WORKER)
+/// Makes the views, also in an older history without them.
+pub(super) fn create_views(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(WORKER)?;
+    transaction.execute_batch(DB_RUN)
 }
 
 /// Converts the tables of an earlier version. If several processes do so at once, the first one converts them.
@@ -154,7 +220,7 @@ pub(super) fn stand_in(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) fn create(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     if identify(transaction)? == Opened::Empty {
         transaction.execute_batch(TABLES)?;
-        create_view(transaction)?;
+        create_views(transaction)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }

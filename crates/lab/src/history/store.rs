@@ -132,10 +132,10 @@ impl Store {
         if store.access == Access::Full {
             let wal = || store.connection.pragma_update(None, "journal_mode", "wal");
             retry_busy(wal).map_err(|e| store.error(e))?;
-            if !store.read(schema::has_view)? {
-                // Nothing here needs it. If it cannot be made, the next process to open the history
+            if !store.read(schema::has_views)? {
+                // Nothing here needs them. If they cannot be made, the next process to open the history
                 // tries again.
-                let _ = store.write(Durability::Process, schema::create_view);
+                let _ = store.write(Durability::Process, schema::create_views);
             }
         }
         Ok(store)

@@ -1,7 +1,7 @@
 //! Facts about a database that may make a result mislead.
 
 use super::command::Command;
-use super::{Caveat, CaveatCode};
+use super::{Caveat, CaveatCode, Impact};
 use crate::units::Bytes;
 
 /// A fact about a database.
@@ -9,6 +9,8 @@ use crate::units::Bytes;
 pub enum DatabaseFact {
     /// The database is smaller than `wanted_bytes`.
     Small { data_bytes: u64, memory_bytes: u64, wanted_bytes: u64 },
+    /// Caches of the storage may hold the database; those of this machine are bypassed.
+    SmallForStorage { data_bytes: u64 },
     /// Commits do not wait for the log; `why` is the reason in words.
     MayLose { why: String },
     /// Acknowledged transactions of the previous run were missing.
@@ -56,6 +58,16 @@ impl DatabaseFact {
                 let share = *data_bytes as f64 / (*memory_bytes).max(1) as f64;
                 return Caveat::new(CaveatCode::SmallerThanCache, message, hint)
                     .weighed((1.0 - share).max(0.0));
+            }
+            Self::SmallForStorage { data_bytes } => {
+                let message = format!(
+                    "the database has {}; reads bypass the caches of this machine, and those of the storage (a \
+                     controller, an array, the host of a virtual machine) may hold all of it",
+                    Bytes(*data_bytes)
+                );
+                let hint = "use a database of at least four times the cache of the storage";
+                return Caveat::new(CaveatCode::SmallerThanCache, message, hint)
+                    .with_impact(Impact::Note);
             }
             Self::MayLose { why } => (
                 CaveatCode::VolatileWriteCache,
@@ -157,6 +169,7 @@ pub(super) fn examples() -> Vec<DatabaseFact> {
     let error = || "the server went away".to_owned();
     vec![
         DatabaseFact::Small { data_bytes: 1, memory_bytes: 2, wanted_bytes: 4 },
+        DatabaseFact::SmallForStorage { data_bytes: 1 },
         DatabaseFact::MayLose { why: "fsync=off".to_owned() },
         DatabaseFact::Lost { transactions: 1 },
         DatabaseFact::NotDrained,

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 /// step: reads of blocks in `read`, updates of subscripts in `write`, commits in `sync`.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseResult {
-    /// `read`, `write` or `io`.
+    /// `read`, `write`, `io` or `readers-writers`.
     pub mode: String,
+    /// Number of the last worker that updates; those above it read. Only in mode `readers-writers`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writers: Option<u32>,
     /// Transactions acknowledged: those that read, and those that committed.
     pub transactions: u64,
     /// Transactions that read.

@@ -80,7 +80,7 @@ pub enum Workload {
 pub struct DatabaseLoad {
     /// Short description of the workload.
     pub label: String,
-    /// What each process does: `read`, `write` or `io`.
+    /// What processes do: `read`, `write`, `io` or `readers-writers`.
     pub mode: String,
     /// Number of concurrent processes.
     #[serde(default)]
@@ -97,6 +97,9 @@ pub struct DatabaseLoad {
     /// Percentage of transactions that read, in mode `io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u32>,
+    /// Number of processes that update, the first ones, in mode `readers-writers`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writers: Option<u32>,
     /// The numbers of processes that were measured in order, if there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<ProcessLadder>,

@@ -1,9 +1,9 @@
-//! Database steps as CSV with the columns that vendors' own I/O suites export: one row per step, with
-//! statistics over the workers.
+//! Database steps as CSV with the columns that vendors' own I/O suites export: one row per step, or one for its readers
+//! and one for its writers, with statistics over the workers.
 
 use super::Rows;
 use ::csv::Error;
-use iogauge_model::result::{DatabaseWorker, RunDocument, StepResult};
+use iogauge_model::result::{DatabaseResult, DatabaseWorker, RunDocument, StepResult};
 use std::io::Write;
 
 /// The columns, in order.
@@ -32,15 +32,11 @@ pub const DATABASE_CSV_COLUMNS: [&str; 18] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseRow([String; 18]);
 
-/// Returns the rows of a run, each with its mode: `read`, `write` or `io`. Steps without a database have
-/// none.
+/// Returns the rows of a run, each with its mode: `read`, `write` or `io`. Readers beside writers have a row of each.
+/// Steps without a database have none.
 #[must_use]
-pub fn database_rows(document: &RunDocument) -> Vec<(String, DatabaseRow)> {
-    let row = |step: &StepResult| {
-        let database = step.database.as_ref()?;
-        Some((database.mode.clone(), row(document, step)?))
-    };
-    document.steps.iter().filter_map(row).collect()
+pub fn database_rows(document: &RunDocument) -> Vec<(&'static str, DatabaseRow)> {
+    document.steps.iter().flat_map(|step| rows_of_step(document, step)).collect()
 }
 
 /// Writes rows of one mode.
@@ -162,41 +158,79 @@ impl Spread {
     }
 }
 
-fn row(document: &RunDocument, step: &StepResult) -> Option<DatabaseRow> {
-    let database = step.database.as_ref()?;
+/// Workers of a step that do the same.
+struct Group<'a> {
+    mode: &'static str,
+    read_percent: String,
+    processes: u32,
+    workers: &'a [DatabaseWorker],
+}
+
+/// Returns the groups of a step with so many processes.
+fn groups(processes: u32, database: &DatabaseResult) -> Vec<Group<'_>> {
+    let workers = &database.workers[..];
+    let group = |mode, read_percent: &str, processes, workers| Group {
+        mode,
+        read_percent: read_percent.to_owned(),
+        processes,
+        workers,
+    };
+    match (database.mode.as_str(), database.writers) {
+        ("read", _) => vec![group("read", "100", processes, workers)],
+        ("write", _) => vec![group("write", "0", processes, workers)],
+        ("readers-writers", Some(writers)) => {
+            let (update, read) =
+                workers.split_at(workers.partition_point(|worker| worker.worker <= writers));
+            vec![
+                group("read", "100", processes.saturating_sub(writers), read),
+                group("write", "0", writers, update),
+            ]
+        }
+        _ => {
+            let asked = database.read_percent_asked;
+            let asked = asked.map_or_else(String::new, |percent| format!("{percent:.0}"));
+            vec![group("io", &asked, processes, workers)]
+        }
+    }
+}
+
+fn rows_of_step(document: &RunDocument, step: &StepResult) -> Vec<(&'static str, DatabaseRow)> {
     let head = &document.head;
-    let (date, time) = head.started.split_once('T')?;
+    let Some(database) = &step.database else { return Vec::new() };
     let target = head.target.database().cloned().unwrap_or_default();
-    let kind = |mode: &str, count| {
-        let has = database.mode == mode || database.mode == "io";
-        if has { Kind::of(&database.workers, count) } else { Kind::default() }
+    // Steps of earlier versions do not say when they began.
+    let began = step.began.as_deref().unwrap_or(&head.started);
+    let (date, time) = began.split_once('T').unwrap_or((began, ""));
+    let time = time.trim_end_matches('Z').split('.').next().unwrap_or_default();
+    let row = |group: Group<'_>| {
+        let kind = |is_done: bool, count| {
+            if is_done { Kind::of(group.workers, count) } else { Kind::default() }
+        };
+        let reads = kind(group.mode != "write", |worker| worker.reads);
+        let writes = kind(group.mode != "read", |worker| worker.updates);
+        let row = DatabaseRow([
+            date.to_owned(),
+            time.to_owned(),
+            target.url.clone(),
+            target.database.clone(),
+            reads.total,
+            writes.total,
+            reads.per_second,
+            writes.per_second,
+            reads.stddev,
+            writes.stddev,
+            reads.stddev_per_second,
+            writes.stddev_per_second,
+            reads.cv,
+            writes.cv,
+            reads.cv_per_second,
+            writes.cv_per_second,
+            group.processes.to_string(),
+            group.read_percent,
+        ]);
+        (group.mode, row)
     };
-    let reads = kind("read", |worker| worker.reads);
-    let writes = kind("write", |worker| worker.updates);
-    let read_percent = match (database.read_percent_asked, database.mode.as_str()) {
-        (Some(percent), _) => format!("{percent:.0}"),
-        _ => String::new(),
-    };
-    Some(DatabaseRow([
-        date.to_owned(),
-        time.trim_end_matches('Z').split('.').next().unwrap_or_default().to_owned(),
-        target.url,
-        target.database,
-        reads.total,
-        writes.total,
-        reads.per_second,
-        writes.per_second,
-        reads.stddev,
-        writes.stddev,
-        reads.stddev_per_second,
-        writes.stddev_per_second,
-        reads.cv,
-        writes.cv,
-        reads.cv_per_second,
-        writes.cv_per_second,
-        step.queue_depth.to_string(),
-        read_percent,
-    ]))
+    groups(step.queue_depth, database).into_iter().map(row).collect()
 }
 
 #[cfg(test)]
@@ -213,5 +247,25 @@ mod tests {
         assert_eq!((kind.stddev.as_str(), kind.cv.as_str()), ("14.1421", "0.141421"));
         let alone = Kind::of(&[worker(90, 0.5)], |worker| worker.reads);
         assert_eq!((alone.per_second.as_str(), alone.stddev.as_str()), ("180.00", ""));
+    }
+
+    #[test]
+    fn readers_beside_writers_are_a_group_each() {
+        let workers =
+            [1, 2, 3].map(|worker| DatabaseWorker { worker, ..DatabaseWorker::default() });
+        let database = DatabaseResult {
+            mode: "readers-writers".to_owned(),
+            writers: Some(2),
+            workers: workers.to_vec(),
+            ..DatabaseResult::default()
+        };
+        let groups = groups(3, &database).into_iter().map(|group| {
+            let workers: Vec<u32> = group.workers.iter().map(|worker| worker.worker).collect();
+            (group.mode, group.read_percent, group.processes, workers)
+        });
+        let groups: Vec<_> = groups.collect();
+        let wanted = [("read", "100", 1, vec![3]), ("write", "0", 2, vec![1, 2])]
+            .map(|(mode, percent, n, workers)| (mode, percent.to_owned(), n, workers));
+        assert_eq!(groups, wanted);
     }
 }

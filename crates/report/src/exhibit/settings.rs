@@ -317,6 +317,10 @@ impl Settings {
         if let Some(percent) = load.read_percent {
             self.put("read_percent", format!("{percent} % reads"));
         }
+        if let Some(writers) = load.writers {
+            let s = if writers == 1 { "" } else { "s" };
+            self.put("writers", format!("{writers} writer{s}"));
+        }
     }
 }
 

@@ -22,10 +22,16 @@ pub(super) const OPERATIONS: [&str; 3] = ["read", "update", "commit"];
 /// Describes the number of processes in one line.
 pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
     let transactions = plural(database.transactions, "transaction");
-    let shares = match database.read_percent_asked {
-        Some(asked) if database.transactions > 0 => {
+    let shares = match (database.read_percent_asked, database.writers) {
+        (Some(asked), _) if database.transactions > 0 => {
             let reached = database.read_transactions as f64 * 100.0 / database.transactions as f64;
             format!(", {reached:.1} % of them reads ({asked:.0} % asked)")
+        }
+        (_, Some(writers)) => {
+            let readers = step.queue_depth.saturating_sub(writers);
+            let (readers, writers) =
+                (plural(readers.into(), "reader"), plural(writers.into(), "writer"));
+            format!(" by {readers} and {writers}")
         }
         _ => String::new(),
     };

@@ -5,7 +5,7 @@ use crate::args::ExportArgs;
 use crate::command::history;
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_lab::history::{Filter, RunRef};
+use iogauge_lab::history::{Filter, RunRef, UtcTime};
 use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use iogauge_model::result::RunDocument;
 use iogauge_report::csv;
@@ -27,7 +27,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     } else {
         history.select_all(&args.runs)?
     };
-    let mut rows: BTreeMap<String, Vec<csv::DatabaseRow>> = BTreeMap::new();
+    let mut rows: BTreeMap<&'static str, Vec<csv::DatabaseRow>> = BTreeMap::new();
     let mut documents = Vec::new();
     for run in &runs {
         let stored = history.show(run)?;
@@ -46,16 +46,19 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         return Err(Usage(text.to_owned()).into());
     }
     let directory = OutputDirectory::make(&args.directory)?;
-    let check = |name: &str| directory.check(name, Replace::from(args.force));
+    // An earlier export stays as it is.
+    let date = UtcTime::now().compact();
+    let check =
+        |table: &str| directory.check(&format!("{table}_{date}.csv"), Replace::from(args.force));
     let mut tables = Vec::new();
     for (mode, rows) in rows {
         let mut table = Vec::new();
         csv::database(&rows, &mut table)?;
-        tables.push((check(&format!("{mode}.csv"))?, table));
+        tables.push((check(mode)?, table));
     }
     let mut table = Vec::new();
     csv::database_workers(&documents, &mut table)?;
-    tables.push((check("workers.csv")?, table));
+    tables.push((check("workers")?, table));
     // Every path has been checked before the first file is written.
     tables.into_iter().try_for_each(|(file, table)| write(file, &table))?;
     Ok(Exit::Done)

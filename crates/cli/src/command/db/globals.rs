@@ -7,7 +7,7 @@ use crate::screen;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::{
     DEFAULT_VALUE_BYTES, Database, DbError, DbUrl, Global, Progress, VALUE_BYTES, check_reserve,
-    open,
+    drop_globals, open,
 };
 use iogauge_model::units::Count;
 use std::time::Instant;
@@ -18,29 +18,33 @@ const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 /// Makes the first globals.
 ///
 /// # Errors
-/// Globals already exist, or there is no room.
+/// Globals already exist and are not to be replaced, or there is no room.
 pub fn create(args: &CreateGlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = open(&url)?;
     let there = database.globals()?;
-    if !there.is_empty() {
-        let (n, made) = match there.len() {
-            1 => (1, "global has"),
-            n => (n, "globals have"),
-        };
-        let text = format!(
-            "{n} {made} been made already; hint: run iogauge db add-globals {} --globals {}",
-            url.typed(),
-            args.globals
-        );
-        return Err(Usage(text).into());
-    }
     let wanted = Wanted {
         there: 0,
         globals: args.globals,
         subscripts: args.subscripts,
         value_bytes: value_bytes(&args.filling, DEFAULT_VALUE_BYTES)?,
     };
+    wanted.check()?;
+    if args.recreate {
+        drop_globals(database.as_ref())?;
+    } else if !there.is_empty() {
+        let (n, made) = match there.len() {
+            1 => (1, "global has"),
+            n => (n, "globals have"),
+        };
+        let text = format!(
+            "{n} {made} been made already, which --recreate replaces; hint: run iogauge db add-globals {} \
+             --globals {}",
+            url.typed(),
+            args.globals
+        );
+        return Err(Usage(text).into());
+    }
     wanted.make(&args.filling, &url, database.as_ref(), interrupt)
 }
 
@@ -73,6 +77,7 @@ pub fn add(args: &AddGlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
         subscripts: args.subscripts.unwrap_or(first.subscripts),
         value_bytes: value_bytes(&args.filling, first.value_bytes)?,
     };
+    wanted.check()?;
     wanted.make(&args.filling, &url, database.as_ref(), interrupt)
 }
 
@@ -99,6 +104,16 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// Checks what does not depend on the database.
+    fn check(&self) -> Result<(), Usage> {
+        if (1..=MOST_SUBSCRIPTS).contains(&self.subscripts) {
+            return Ok(());
+        }
+        Err(Usage(format!(
+            "--subscripts must be between 1 and {MOST_SUBSCRIPTS}; hint: use --subscripts 1m"
+        )))
+    }
+
     fn make(
         &self,
         args: &FillingArgs,
@@ -107,12 +122,6 @@ impl Wanted {
         interrupt: &Interrupt,
     ) -> anyhow::Result<Exit> {
         let Self { there, globals, subscripts, value_bytes } = *self;
-        if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
-            let text = format!(
-                "--subscripts must be between 1 and {MOST_SUBSCRIPTS}; hint: use --subscripts 1m"
-            );
-            return Err(Usage(text).into());
-        }
         let all = subscripts * u64::from(globals);
         let subscript_bytes = database.subscript_bytes(value_bytes as u64);
         let mut room = check_reserve(database, all.saturating_mul(subscript_bytes), |fits| {

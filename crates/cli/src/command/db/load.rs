@@ -21,9 +21,13 @@ const READ_PERCENT: f64 = 50.0;
 /// Options that exclude each other.
 pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
     let mode = match (args.mode, args.read_pct) {
-        (DbMode::Read, None) => Mode::Read,
-        (DbMode::Write, None) => Mode::Write,
-        (DbMode::Io, percent) => {
+        (None, _) => {
+            let text = "--mode says what the processes do; hint: use --mode read, write or io";
+            return Err(Usage(text.to_owned()).into());
+        }
+        (Some(DbMode::Read), None) => Mode::Read,
+        (Some(DbMode::Write), None) => Mode::Write,
+        (Some(DbMode::Io), percent) => {
             let percent = percent.unwrap_or(READ_PERCENT);
             if !(0.0..=100.0).contains(&percent) || percent.fract() != 0.0 {
                 let text = "--read-pct must be a whole number between 0 and 100; hint: use 50";
@@ -31,19 +35,29 @@ pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
             }
             Mode::Io { read_percent: percent as u32 }
         }
-        (DbMode::Read | DbMode::Write, Some(_)) => {
+        (Some(DbMode::Read | DbMode::Write), Some(_)) => {
             let text = "--read-pct is for --mode io only";
             return Err(Usage(text.to_owned()).into());
         }
     };
-    Ok(DbLoad {
+    Ok(of_mode(args, mode, processes))
+}
+
+/// Returns the workload of readers beside writers.
+#[must_use]
+pub fn readers_writers(args: &DbLoadArgs, readers: u32, writers: u32) -> DbLoad {
+    of_mode(args, Mode::ReadersWriters { writers }, readers + writers)
+}
+
+fn of_mode(args: &DbLoadArgs, mode: Mode, processes: u32) -> DbLoad {
+    DbLoad {
         mode,
         processes,
         transaction_length: args.transaction_length,
         hang_ns: args.hang.unwrap_or(0),
         // The standard library keys its hasher with randomness from the system.
         seed: args.randseed.unwrap_or_else(|| RandomState::new().hash_one("seed") >> 1),
-    })
+    }
 }
 
 /// Returns the limits from the options and from the guide. A limit without a direction bounds

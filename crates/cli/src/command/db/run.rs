@@ -33,12 +33,15 @@ pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     if runtime_ns == 0 {
         return Err(Usage("--runtime 0 measures nothing; hint: use 60s".to_owned()).into());
     }
-    let rungs = if args.ladder.is_empty() { vec![args.processes] } else { args.ladder.clone() };
-    if !rungs.is_sorted_by(|a, b| a < b) {
+    if !args.ladder.is_sorted_by(|a, b| a < b) {
         let text = "--ladder must list increasing numbers of processes; hint: use 10,20,40";
         return Err(Usage(text.to_owned()).into());
     }
-    let mut load = load::load(&args.load, rungs[0])?;
+    let mut load = match args.readers.zip(args.writers) {
+        Some((readers, writers)) => load::readers_writers(&args.load, readers, writers),
+        None => load::load(&args.load, args.ladder.first().copied().unwrap_or(args.processes))?,
+    };
+    let rungs = if args.ladder.is_empty() { vec![load.processes] } else { args.ladder.clone() };
     if args.reference && args.load.hang.is_none() && load.mode.writes() {
         load.hang_ns = REFERENCE_HANG_NS;
     }

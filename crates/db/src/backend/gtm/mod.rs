@@ -18,8 +18,11 @@ mod stats;
 mod tests;
 mod tools;
 
+use crate::backend::m::counts::{NamedCounts, WorkerTally};
+use crate::backend::m::process::Process;
 use crate::backend::m::{self, walk};
 use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
+use crate::blocks::BlockFile;
 use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
@@ -27,9 +30,10 @@ use crate::exclusive_lock::{ExclusiveLock, retry_until_free};
 use crate::folder::FolderEntry;
 use crate::incompressible::IncompressibleText;
 use crate::progress::Progress;
+use crate::read_run::ReadRun;
 use crate::url::DbUrl;
 use crate::value::Stamp;
-use activity::GtmActivity;
+use activity::{ANSWER, GtmActivity, used_blocks};
 use fill::RunningLoad;
 use settings::Settings;
 use std::path::{Path, PathBuf};
@@ -70,7 +74,8 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
 pub(crate) fn read_untrusted(line: &str) {
     m::writer::read_untrusted(line);
     let _ = activity::used_blocks(line);
-    let _ = stats::Stats::read(line).counts(&stats::StatsTally::default());
+    let counts = NamedCounts::read(line);
+    let _ = stats::counts(&counts, &WorkerTally::new(stats::updates_and_commits));
     let _ = tools::message(line);
     let _ = extract::head(line.as_bytes(), fill::FILLER);
 }
@@ -136,7 +141,7 @@ impl Gtm {
         progress.done(subscripts, subscripts)
     }
 
-    /// Removes all subscripts of a global.
+    /// Removes a global and the record of its worker.
     fn remove(&self, global: u32) -> Result<(), DbError> {
         walk::drop_global(&self.tools.installation(), global)
     }
@@ -160,6 +165,25 @@ impl Gtm {
         folder.check_files(files::is_ours)?;
         retry_until_free(|| files::recover(&self.tools, folder))?;
         self.ready()
+    }
+
+    /// Starts the process that keeps the database open, outside of any run.
+    fn keeper(&self) -> Result<Process, DbError> {
+        let mut process = Process::start(&self.tools.installation(), "^RanKeeper")?;
+        process.hear(|_| Ok(()))?;
+        Ok(process)
+    }
+
+    /// Returns the blocks of the data file, as the keeper knows them.
+    fn block_file(&self, keeper: &mut Process) -> Result<BlockFile, DbError> {
+        let path = self.directory.join(files::DATA);
+        let answer = keeper.ask("file", Some(ANSWER))?;
+        match used_blocks(&answer) {
+            Some((base_bytes, blocks)) => Ok(BlockFile { path, base_bytes, blocks }),
+            None => {
+                Err(DbError::Failed(format!("{}: GT.M says of it \"{answer}\"", path.display())))
+            }
+        }
     }
 
     fn known(&self, global: u32) -> Result<(), DbError> {
@@ -245,8 +269,20 @@ impl Database for Gtm {
         }
         files::end_load(folder)?;
         filled?;
+        walk::note_size(&self.tools.installation(), global)?;
         marker.globals.push(global);
         self.directory.write(&marker)?;
+        drop(held);
+        Ok(())
+    }
+
+    fn drop_globals(&self) -> Result<(), DbError> {
+        self.directory.marker()?;
+        let held = self.directory.lock()?;
+        let mut marker = self.deserted()?;
+        let globals = std::mem::take(&mut marker.globals);
+        self.directory.write(&marker)?;
+        globals.iter().rev().try_for_each(|global| self.remove(global.number))?;
         drop(held);
         Ok(())
     }
@@ -289,8 +325,17 @@ impl Database for Gtm {
         Ok(self.directory.marker()?.identity)
     }
 
-    fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+    fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         self.directory.marker()?;
+        if plan.writers == 0 {
+            let lock = self.directory.lock_to_read()?;
+            self.ready()?;
+            let mut keeper = self.keeper()?;
+            let files = vec![self.block_file(&mut keeper)?];
+            // A run that begins to write must find nobody there.
+            keeper.leave();
+            return Ok(Box::new(ReadRun::new(files, BLOCK_BYTES, lock)));
+        }
         let held = self.directory.lock()?;
         let marker = self.deserted()?;
         if files::was_cut_short(&self.directory.there()?) {
@@ -307,7 +352,7 @@ impl Database for Gtm {
 
     fn purge(&self) -> Result<Purged, DbError> {
         if self.directory.read()?.is_some() {
-            let _held = self.directory.lock()?;
+            let _held = self.directory.lock_alone()?;
             let folder = &self.directory.there()?;
             // GT.M opens files by name. A symbolic link would lead it to another database's memory.
             if matches!(folder.find(files::DATA)?, FolderEntry::File(_))

@@ -2,8 +2,8 @@
 //! round includes the writes before its epoch, because GT.M starts writing some time before an epoch is due. Between
 //! two epochs every process writes a little once per second, which only appears in the counts.
 
-use super::stats::Stats;
 use crate::backend::Cycle;
+use crate::backend::m::counts::NamedCounts;
 use std::time::{Duration, Instant};
 
 /// Writes followed by a pause of this length do not belong to the next epoch.
@@ -12,7 +12,7 @@ const STILL: Duration = Duration::from_millis(250);
 /// Detects rounds in repeated readings of the counts.
 #[derive(Debug, Default)]
 pub struct UpdateRounds {
-    last: Option<(Instant, Stats)>,
+    last: Option<(Instant, NamedCounts)>,
     writing: Option<Writing>,
     ended: Vec<Cycle>,
 }
@@ -28,13 +28,13 @@ struct Writing {
 
 impl UpdateRounds {
     /// Evaluates the counts at a moment.
-    pub fn see(&mut self, now: Instant, stats: &Stats) {
-        if let Some((then, last)) = self.last.replace((now, stats.clone())) {
-            self.follow(then, last.of("DWT"), now, stats.of("DWT"));
-            if stats.of("JRE") > last.of("JRE")
+    pub fn see(&mut self, now: Instant, counts: &NamedCounts) {
+        if let Some((then, last)) = self.last.replace((now, counts.clone())) {
+            self.follow(then, last.of("DWT"), now, counts.of("DWT"));
+            if counts.of("JRE") > last.of("JRE")
                 && let Some(writing) = self.writing.take()
             {
-                let blocks = stats.of("DWT").saturating_sub(writing.before);
+                let blocks = counts.of("DWT").saturating_sub(writing.before);
                 self.ended.push(Cycle { ended: now, took: now - writing.began, blocks });
             }
         }
@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn update_round_is_an_epoch_with_its_preceding_writes() {
         let (mut rounds, begin) = (UpdateRounds::default(), Instant::now());
-        let mut see = |ms, text| rounds.see(begin + Duration::from_millis(ms), &Stats::read(text));
+        let mut see =
+            |ms, text| rounds.see(begin + Duration::from_millis(ms), &NamedCounts::read(text));
         see(0, "JRE:1,DWT:100");
         // Written by a timer.
         see(25, "JRE:1,DWT:110");

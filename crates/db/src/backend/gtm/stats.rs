@@ -5,13 +5,7 @@
 //! work. ZSHOW counts its own process, exactly.
 
 use crate::backend::Counts;
-use crate::backend::m::WorkerTally;
-use crate::backend::m::counts::NamedCounts;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Counts by mnemonic, parsed from `SET:12,KIL:0,…`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stats(NamedCounts);
+use crate::backend::m::counts::{NamedCounts, WorkerTally};
 
 /// Counts that are shown in addition.
 const OTHERS: [(&str, &[&str]); 6] = [
@@ -23,52 +17,25 @@ const OTHERS: [(&str, &[&str]); 6] = [
     ("restarts", &["TR0", "TR1", "TR2", "TR3", "TR4"]),
 ];
 
-impl Stats {
-    /// Parses the counts, and ignores other text.
-    pub fn read(text: &str) -> Self {
-        Self(NamedCounts::read(text))
-    }
-
-    /// Returns a count; 0 if this version does not have it.
-    pub fn of(&self, name: &str) -> u64 {
-        self.0.of(name)
-    }
-
-    /// Returns the updates of subscripts by one of our workers, from the counts of its process. Each transaction also
-    /// sets the worker's record, which is not included. Updates are counted when they go to the journal, because SET
-    /// also counts the repetitions after a restarted transaction.
-    fn updates(&self) -> u64 {
-        self.of("JRL").saturating_sub(self.of("TTW"))
-    }
-
-    /// Converts the counts. Updates and commits are those of workers that have ended.
-    pub fn counts(&self, tally: &StatsTally) -> Counts {
-        let sum =
-            |names: &[&str]| names.iter().map(|name| self.of(name)).fold(0, u64::saturating_add);
-        Counts {
-            updates: Some(tally.updates.load(Ordering::Relaxed)),
-            commits: Some(tally.commits.load(Ordering::Relaxed)),
-            blocks_read: Some(self.of("DRD")),
-            blocks_hit: None,
-            blocks_written: Some(self.of("DWT")),
-            log_bytes: Some(self.of("JFB")),
-            others: OTHERS.map(|(name, names)| (name, sum(names))).to_vec(),
-        }
-    }
+/// Returns the updates of subscripts and the commits of one of our workers, from the counts of its process. Each
+/// transaction also sets the worker's record, which is not included. Updates are counted when they go to the journal,
+/// because SET also counts the repetitions after a restarted transaction.
+pub fn updates_and_commits(process: &NamedCounts) -> (u64, u64) {
+    let commits = process.of("TTW");
+    (process.of("JRL").saturating_sub(commits), commits)
 }
 
-/// GT.M's counts of a run's workers that have ended.
-#[derive(Debug, Default)]
-pub struct StatsTally {
-    updates: AtomicU64,
-    commits: AtomicU64,
-}
-
-impl WorkerTally for StatsTally {
-    fn add(&self, answer: &str) {
-        let process = Stats::read(answer);
-        self.updates.fetch_add(process.updates(), Ordering::Relaxed);
-        self.commits.fetch_add(process.of("TTW"), Ordering::Relaxed);
+/// Converts the counts. Updates and commits are those of workers that have ended.
+pub fn counts(stats: &NamedCounts, tally: &WorkerTally) -> Counts {
+    let sum = |names: &[&str]| names.iter().map(|name| stats.of(name)).fold(0, u64::saturating_add);
+    Counts {
+        updates: Some(tally.updates()),
+        commits: Some(tally.commits()),
+        blocks_read: Some(stats.of("DRD")),
+        blocks_hit: None,
+        blocks_written: Some(stats.of("DWT")),
+        log_bytes: Some(stats.of("JFB")),
+        others: OTHERS.map(|(name, names)| (name, sum(names))).to_vec(),
     }
 }
 
@@ -79,11 +46,11 @@ mod tests {
     #[test]
     fn gtm_statistics_are_parsed() {
         let text = "SET:5177,JRL:5100,KIL:0,DRD:7,DWT:8,TTW:100,TR0:1,TR1:2,JFL:3,JFS:4,JFB:4096,JFW:5,JRE:6";
-        let (tally, stats) = (StatsTally::default(), Stats::read(text));
-        let counts = stats.counts(&tally);
-        assert_eq!((counts.updates, counts.commits), (Some(0), Some(0)));
+        let (tally, stats) = (WorkerTally::new(updates_and_commits), NamedCounts::read(text));
+        let before = counts(&stats, &tally);
+        assert_eq!((before.updates, before.commits), (Some(0), Some(0)));
         tally.add(text);
-        let counts = stats.counts(&tally);
+        let counts = counts(&stats, &tally);
         assert_eq!((counts.updates, counts.commits), (Some(5000), Some(100)));
         assert_eq!((counts.blocks_read, counts.blocks_written), (Some(7), Some(8)));
         assert_eq!(counts.log_bytes, Some(4096));

@@ -3,17 +3,13 @@
 use super::Iris;
 use super::keeper::Keeper;
 use super::reads::IrisBlocks;
-use crate::backend::m::counts::NamedCounts;
-use crate::backend::m::process::{Family, Process, hold};
-use crate::backend::m::writer::MWriter;
-use crate::backend::m::{Installation, WorkerTally};
+use crate::backend::m::counts::{NamedCounts, WorkerTally};
+use crate::backend::m::process::Family;
+use crate::backend::m::run::{MRun, Watched};
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::Blocks;
-use crate::directory::no_thread;
 use crate::error::DbError;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Interval between checks for rounds, which is the precision of their times.
@@ -26,32 +22,25 @@ const JOURNAL_BLOCK_BYTES: u64 = 64 << 10;
 pub struct IrisActivity {
     iris: Iris,
     directory: String,
-    family: Arc<Family>,
-    tally: Arc<IrisTally>,
-    workers: Mutex<Vec<Arc<Mutex<Process>>>>,
-    watch: Arc<Watch>,
-    watcher: Option<JoinHandle<()>>,
+    run: MRun<Holder>,
 }
 
-/// State shared by the watcher and the run.
+/// The process that has the lock.
 #[derive(Debug)]
-struct Watch {
-    /// The process that holds the lock.
-    keeper: Mutex<Watched>,
-    stop: AtomicBool,
-}
-
-#[derive(Debug)]
-struct Watched {
+struct Holder {
     keeper: Keeper,
     rounds: WriteRounds,
 }
 
-impl Watched {
+impl Watched for Holder {
     fn look(&mut self) -> Result<NamedCounts, DbError> {
         let counts = NamedCounts::read(&self.keeper.counts()?);
         self.rounds.see(Instant::now(), &counts);
         Ok(counts)
+    }
+
+    fn leave(&mut self) {
+        self.keeper.leave();
     }
 }
 
@@ -78,21 +67,6 @@ impl WriteRounds {
     }
 }
 
-/// IRIS's counts of the workers that have ended.
-#[derive(Debug, Default)]
-struct IrisTally {
-    updates: AtomicU64,
-    commits: AtomicU64,
-}
-
-impl WorkerTally for IrisTally {
-    fn add(&self, answer: &str) {
-        let (updates, commits) = updates_and_commits(&NamedCounts::read(answer));
-        self.updates.fetch_add(updates, Ordering::Relaxed);
-        self.commits.fetch_add(commits, Ordering::Relaxed);
-    }
-}
-
 /// Returns updates of subscripts and commits of a worker. The journal has a record for each update and two for each
 /// transaction, its begin and its end (class SYS.Stats.Global, JrnEntries). One update of each transaction is that of
 /// the worker's record.
@@ -102,63 +76,40 @@ fn updates_and_commits(counts: &NamedCounts) -> (u64, u64) {
 }
 
 impl IrisActivity {
-    /// Begins a run with a keeper that has the lock.
+    /// Begins a run with a keeper that has the lock and is a process of `family`.
     ///
     /// # Errors
     /// Returns errors of IRIS.
-    pub fn begin(iris: Iris, keeper: Keeper, directory: String) -> Result<Self, DbError> {
-        let mut watched = Watched { keeper, rounds: WriteRounds::default() };
-        watched.look()?;
-        let watch = Arc::new(Watch { keeper: Mutex::new(watched), stop: AtomicBool::new(false) });
-        let shared = watch.clone();
-        let look = move || {
-            while !shared.stop.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
-                // The next request gets the fault.
-                if hold(&shared.keeper).look().is_err() {
-                    break;
-                }
-            }
-        };
-        let watcher = std::thread::Builder::new().name("iris-watch".to_owned()).spawn(look);
-        let watcher = Some(watcher.map_err(|error| no_thread(&error))?);
-        let (family, tally, workers) = (Arc::default(), Arc::default(), Mutex::default());
-        Ok(Self { iris, directory, family, tally, workers, watch, watcher })
-    }
-}
-
-impl Drop for IrisActivity {
-    fn drop(&mut self) {
-        self.watch.stop.store(true, Ordering::Relaxed);
-        if let Some(watcher) = self.watcher.take() {
-            let _ = watcher.join();
-        }
-        hold(&self.workers).clear();
-        hold(&self.watch.keeper).keeper.leave();
+    pub fn begin(
+        iris: Iris,
+        family: Arc<Family>,
+        keeper: Keeper,
+        directory: String,
+    ) -> Result<Self, DbError> {
+        let holder = Holder { keeper, rounds: WriteRounds::default() };
+        let tally = WorkerTally::new(updates_and_commits);
+        let run = MRun::begin(iris.installation(), family, tally, holder, LOOK, |_| ())?;
+        Ok(Self { iris, directory, run })
     }
 }
 
 impl Activity for IrisActivity {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
-        let tally: Arc<dyn WorkerTally> = self.tally.clone();
-        let installation: Arc<dyn Installation> = self.iris.installation();
-        let writer =
-            MWriter::start(&installation, &self.family, &tally, &worker, self.iris.durable)?;
-        hold(&self.workers).push(writer.process());
-        Ok(Box::new(writer))
+        Ok(Box::new(self.run.writer(&worker, self.iris.durable)?))
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {
-        let file = hold(&self.watch.keeper).keeper.file(&self.directory)?;
-        let (installation, directory) = (self.iris.installation(), self.directory.clone());
-        Ok(Blocks::Through(Box::new(IrisBlocks { installation, directory, file })))
+        let file = self.run.watched().keeper.file(&self.directory)?;
+        let (installation, family) = (self.iris.installation(), self.run.family().clone());
+        let directory = self.directory.clone();
+        Ok(Blocks::Through(Box::new(IrisBlocks { installation, family, directory, file })))
     }
 
     fn counts(&self) -> Result<Counts, DbError> {
-        let counts = hold(&self.watch.keeper).look()?;
+        let counts = self.run.watched().look()?;
         Ok(Counts {
-            updates: Some(self.tally.updates.load(Ordering::Relaxed)),
-            commits: Some(self.tally.commits.load(Ordering::Relaxed)),
+            updates: Some(self.run.tally().updates()),
+            commits: Some(self.run.tally().commits()),
             blocks_read: Some(counts.of("DRD")),
             blocks_hit: None,
             blocks_written: Some(counts.of("DWT")),
@@ -172,17 +123,17 @@ impl Activity for IrisActivity {
     }
 
     fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
-        let mut watched = hold(&self.watch.keeper);
+        let mut watched = self.run.watched();
         watched.look()?;
         Ok(std::mem::take(&mut watched.rounds.ended))
     }
 
     fn abandon(&self) {
-        self.family.end();
+        self.run.family().end();
     }
 
     fn drain(&self) -> Result<(), DbError> {
-        let mut watched = hold(&self.watch.keeper);
+        let mut watched = self.run.watched();
         watched.look()?;
         watched.keeper.ask(&["drain"])?;
         watched.look().map(|_| ())

@@ -15,6 +15,17 @@ const ANSWER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Keeper(Process);
 
+/// A lock of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// One process changes it.
+    Write,
+    /// Any number of processes read it.
+    Read,
+    /// No process reads it.
+    Alone,
+}
+
 /// The file of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFile {
@@ -23,19 +34,11 @@ pub struct DataFile {
 }
 
 impl Keeper {
-    /// Starts a keeper.
+    /// Starts a keeper as one of the processes of a run.
     ///
     /// # Errors
     /// Fails if no session can be had, or if the routines are not installed.
-    pub fn start(installation: &Arc<dyn Installation>) -> Result<Self, DbError> {
-        Self::start_in(installation, &Arc::default())
-    }
-
-    /// Starts a keeper as one of a run's processes.
-    ///
-    /// # Errors
-    /// As [`Self::start`].
-    pub fn start_in(
+    pub fn start(
         installation: &Arc<dyn Installation>,
         family: &Arc<Family>,
     ) -> Result<Self, DbError> {
@@ -90,8 +93,13 @@ impl Keeper {
     ///
     /// # Errors
     /// Returns [`DbError::Busy`] if another process has locked it.
-    pub fn lock(&mut self, instance: &Instance) -> Result<(), DbError> {
-        self.ask(&["lock"]).map(|_| ()).map_err(|error| match error {
+    pub fn lock(&mut self, lock: Lock, instance: &Instance) -> Result<(), DbError> {
+        let question = match lock {
+            Lock::Write => "lock",
+            Lock::Read => "reading",
+            Lock::Alone => "alone",
+        };
+        self.ask(&[question]).map(|_| ()).map_err(|error| match error {
             DbError::Busy(_) => DbError::Busy(format!(
                 "{instance}: another run works on this database; hint: wait for it, or run iogauge db stop"
             )),

@@ -15,7 +15,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use crate::backend::m::process::Process;
+use crate::backend::m::process::{Family, Process};
 use crate::backend::m::{Installation, walk};
 use crate::backend::{
     About, Activity, BackendInfo, Database, FillPlace, Global, Purged, RunPlan, Setting, Size,
@@ -25,7 +25,7 @@ use crate::exclusive_lock::{ExclusiveLock, retry_until_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use activity::IrisActivity;
-use keeper::Keeper;
+use keeper::{Keeper, Lock};
 use note::Note;
 use session::Instance;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ use std::sync::Arc;
 
 /// Name of the backend.
 const NAME: &str = "iris";
+/// Maximum length of the note, which a session reads as one line. A READ takes 32,767 characters (KEY=RCOS_cread).
+const MOST_NOTE_BYTES: usize = 32_000;
 
 const SETTINGS: &[Setting] = &[
     Setting {
@@ -67,7 +69,7 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
 /// A database in a namespace of an instance.
 #[derive(Debug, Clone)]
 struct Iris {
-    instance: Instance,
+    instance: Arc<Instance>,
     /// Name of the database, as with `--name`.
     name: String,
     /// The directory that was asked for, with a slash at its end.
@@ -103,16 +105,16 @@ impl Iris {
             "no" => false,
             _ => return wrong("durable has no such value", "durable=yes or durable=no"),
         };
-        let instance = Instance::new(program, instance, namespace);
+        let instance = Arc::new(Instance::new(program, instance, namespace));
         Ok(Self { instance, name: url.name.clone(), directory, durable })
     }
 
     fn installation(&self) -> Arc<dyn Installation> {
-        Arc::new(self.instance.clone())
+        self.instance.clone()
     }
 
     fn keeper(&self) -> Result<Keeper, DbError> {
-        Keeper::start(&self.installation())
+        Keeper::start(&self.installation(), &Arc::default())
     }
 
     /// Name of the database in the instance's configuration, where all names are in capital letters.
@@ -197,12 +199,12 @@ impl Iris {
         )))
     }
 
-    /// Locks the database, until the keeper is dropped.
-    fn lock(&self) -> Result<Keeper, DbError> {
-        let mut keeper = self.keeper()?;
-        self.note(&mut keeper)?;
-        keeper.lock(&self.instance)?;
-        Ok(keeper)
+    /// Locks the database until the keeper is dropped, and returns its note. The keeper is a process of `family`.
+    fn lock(&self, family: &Arc<Family>) -> Result<(Keeper, Note), DbError> {
+        let mut keeper = Keeper::start(&self.installation(), family)?;
+        keeper.lock(Lock::Write, &self.instance)?;
+        let note = self.note(&mut keeper)?;
+        Ok((keeper, note))
     }
 }
 
@@ -278,8 +280,15 @@ impl Database for Iris {
     }
 
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
-        let mut keeper = self.lock()?;
-        let mut note = self.note(&mut keeper)?;
+        let (mut keeper, mut note) = self.lock(&Arc::default())?;
+        note.marker.globals.push(global);
+        if note.text().len() > MOST_NOTE_BYTES {
+            return Err(DbError::Usage(format!(
+                "{}: it has no room for more globals than {}; hint: use a namespace for each group of them",
+                self.instance,
+                global.number - 1
+            )));
+        }
         let installation = self.installation();
         // What an interrupted call may have left.
         walk::drop_global(&installation, global.number)?;
@@ -288,8 +297,16 @@ impl Database for Iris {
             return Err(error);
         }
         keeper.ask(&["drain"])?;
-        note.marker.globals.push(global);
+        walk::note_size(&installation, global)?;
         keeper.mark(&note)
+    }
+
+    fn drop_globals(&self) -> Result<(), DbError> {
+        let (mut keeper, mut note) = self.lock(&Arc::default())?;
+        let globals = std::mem::take(&mut note.marker.globals);
+        keeper.mark(&note)?;
+        let installation = self.installation();
+        globals.iter().rev().try_for_each(|global| walk::drop_global(&installation, global.number))
     }
 
     fn fill_places(&self) -> Result<Vec<FillPlace>, DbError> {
@@ -330,14 +347,21 @@ impl Database for Iris {
         Ok(self.note(&mut self.keeper()?)?.marker.identity)
     }
 
-    fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
-        let mut keeper = self.lock()?;
-        let note = self.note(&mut keeper)?;
-        Ok(Box::new(IrisActivity::begin(self.clone(), keeper, note.directory)?))
+    fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+        let family = Arc::default();
+        let (keeper, note) = if plan.writers == 0 {
+            let mut keeper = Keeper::start(&self.installation(), &family)?;
+            keeper.lock(Lock::Read, &self.instance)?;
+            let note = self.note(&mut keeper)?;
+            (keeper, note)
+        } else {
+            self.lock(&family)?
+        };
+        Ok(Box::new(IrisActivity::begin(self.clone(), family, keeper, note.directory)?))
     }
 
     fn hold(&self) -> Result<ExclusiveLock, DbError> {
-        Ok(ExclusiveLock::new(retry_until_free(|| self.lock())?))
+        Ok(ExclusiveLock::new(retry_until_free(|| self.lock(&Arc::default()))?))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {
@@ -345,7 +369,8 @@ impl Database for Iris {
         let Some(note) = self.any_note(&mut keeper)? else {
             return self.note(&mut keeper).map(|_| Purged::default());
         };
-        keeper.lock(&self.instance)?;
+        keeper.lock(Lock::Write, &self.instance)?;
+        keeper.lock(Lock::Alone, &self.instance)?;
         let freed_bytes = keeper.file(&note.directory)?.bytes;
         let left = keeper.ask(&["remove", &self.configured_name(), &note.directory])?;
         drop(keeper);

@@ -5,6 +5,7 @@
 
 use super::keeper::{DataFile, Keeper};
 use crate::backend::m::Installation;
+use crate::backend::m::process::Family;
 use crate::blocks::{BlockReader, BlockServer, below};
 use crate::error::DbError;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct IrisBlocks {
     pub installation: Arc<dyn Installation>,
+    pub family: Arc<Family>,
     pub directory: String,
     pub file: DataFile,
 }
@@ -23,7 +25,7 @@ impl BlockServer for IrisBlocks {
     }
 
     fn connect(&self) -> Result<Box<dyn BlockReader>, DbError> {
-        let mut keeper = Keeper::start(&self.installation)?;
+        let mut keeper = Keeper::start(&self.installation, &self.family)?;
         keeper.ask(&["blocks", &self.directory])?;
         Ok(Box::new(IrisReader { keeper, blocks: self.file.bytes / self.file.block_bytes }))
     }

@@ -6,6 +6,7 @@
 
 pub mod counts;
 pub mod process;
+pub mod run;
 pub mod walk;
 pub mod writer;
 
@@ -46,12 +47,6 @@ pub struct Session {
     pub first_line: Option<String>,
     /// Maximum wait for its first answer; `None` if it always answers or ends.
     pub greeting: Option<Duration>,
-}
-
-/// The database's own counts of a run's workers.
-pub trait WorkerTally: Debug + Send + Sync {
-    /// Adds those of a worker that ends, as its process has answered.
-    fn add(&self, answer: &str);
 }
 
 /// Capacity of a pipe to or from a program, in bytes: the default maximum for unprivileged users (pipe(7)).

@@ -2,6 +2,7 @@
 
 use super::Installation;
 use super::process::Process;
+use crate::backend::Global;
 use crate::error::DbError;
 use std::sync::Arc;
 
@@ -66,7 +67,18 @@ pub fn committed(
     Ok(committed)
 }
 
-/// Removes all subscripts of a global.
+/// Records the size of a new global in the nodes where the reference suite looks for it: `^RanWriteGlobal1("Size")` and
+/// the number of globals, `^RanWriteGlobalCount`.
+///
+/// # Errors
+/// Returns errors of the database.
+pub fn note_size(installation: &Arc<dyn Installation>, global: Global) -> Result<(), DbError> {
+    let mut process = Process::start(installation, "size^RanWalk")?;
+    process.tell(format_args!("{} {}", global.number, global.subscripts))?;
+    process.hear(|_| Ok(())).map(|_| ())
+}
+
+/// Removes a global and the record of its worker.
 ///
 /// # Errors
 /// Returns errors of the database.

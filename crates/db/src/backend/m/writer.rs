@@ -1,7 +1,8 @@
 //! The writer of a worker: a process of the database that executes complete transactions.
 
+use super::Installation;
+use super::counts::WorkerTally;
 use super::process::{Family, Process, hold};
-use super::{Installation, WorkerTally};
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
@@ -14,7 +15,7 @@ use std::time::Instant;
 pub struct MWriter {
     /// Outlives this value: see [`Self::process`].
     process: Arc<Mutex<Process>>,
-    tally: Arc<dyn WorkerTally>,
+    tally: Arc<WorkerTally>,
     /// True while it waits for an order.
     idle: bool,
     transaction_length: usize,
@@ -34,7 +35,7 @@ impl MWriter {
     pub fn start(
         installation: &Arc<dyn Installation>,
         family: &Arc<Family>,
-        tally: &Arc<dyn WorkerTally>,
+        tally: &Arc<WorkerTally>,
         plan: &WorkerPlan,
         durable: bool,
     ) -> Result<Self, DbError> {

@@ -38,6 +38,7 @@ pub(super) struct PostgresRun {
     /// `None` on a host that has joined the run.
     watch: Option<CheckpointWatch>,
     version: u32,
+    writes: bool,
     /// True once other hosts may join, and on those that did.
     is_shared: AtomicBool,
 }
@@ -52,8 +53,14 @@ impl PostgresRun {
         let server = &server.for_a_run();
         let mut connection = server.connect()?;
         schema.must_be_there(&mut connection)?;
-        schema.lock(&mut connection, "pg_try_advisory_lock")?;
-        if plan.writes && connection.field("SHOW transaction_read_only")?.as_deref() == Some("on") {
+        if plan.writers == 0 {
+            schema.lock_readers(&mut connection, SHARED_LOCK)?;
+        } else {
+            schema.lock(&mut connection, "pg_try_advisory_lock")?;
+        }
+        if plan.writers > 0
+            && connection.field("SHOW transaction_read_only")?.as_deref() == Some("on")
+        {
             return Err(DbError::ReadOnly(format!(
                 "{server}: it takes no writes; hint: use the primary server, with \
                  default_transaction_read_only off"
@@ -62,19 +69,28 @@ impl PostgresRun {
         let mut watching = server.connect()?;
         // Counts are available at once, and a server that hangs must not delay the end of a run.
         watching.set_patience(COUNTS);
-        let mut run = Self::on(server, schema, reads, connection)?;
+        let mut run = Self::on(server, schema, reads, connection, plan)?;
         let statistics = Statistics::new(run.version, schema);
         run.watch = Some(CheckpointWatch::begin(watching, statistics)?);
         Ok(run)
     }
 
     /// Joins a run of another host.
-    pub(super) fn join(server: &Server, schema: &Schema, reads: Reads) -> Result<Self, DbError> {
+    pub(super) fn join(
+        server: &Server,
+        schema: &Schema,
+        reads: Reads,
+        plan: &RunPlan,
+    ) -> Result<Self, DbError> {
         let server = &server.for_a_run();
         let mut connection = server.connect()?;
         schema.must_be_there(&mut connection)?;
-        schema.lock(&mut connection, SHARED_LOCK)?;
-        let run = Self::on(server, schema, reads, connection)?;
+        if plan.writers == 0 {
+            schema.lock_readers(&mut connection, SHARED_LOCK)?;
+        } else {
+            schema.lock(&mut connection, SHARED_LOCK)?;
+        }
+        let run = Self::on(server, schema, reads, connection, plan)?;
         run.is_shared.store(true, Ordering::Relaxed);
         Ok(run)
     }
@@ -85,6 +101,7 @@ impl PostgresRun {
         schema: &Schema,
         reads: Reads,
         mut connection: Connection,
+        plan: &RunPlan,
     ) -> Result<Self, DbError> {
         let version = version(&mut connection)?;
         connection.set_patience(COUNTS);
@@ -96,6 +113,7 @@ impl PostgresRun {
             statistics: Statistics::new(version, schema),
             watch: None,
             version,
+            writes: plan.writers > 0,
             is_shared: AtomicBool::new(false),
         })
     }
@@ -141,10 +159,13 @@ impl PostgresRun {
 
 impl Activity for PostgresRun {
     fn share(&self) -> Result<(), DbError> {
-        let mut connection = self.connection();
-        // A session can hold both locks, so no other run comes in between.
-        self.schema.lock(&mut connection, SHARED_LOCK)?;
-        self.schema.lock(&mut connection, "pg_advisory_unlock")?;
+        // Runs that only read share their lock anyway.
+        if self.writes {
+            let mut connection = self.connection();
+            // A session can hold both locks, so no other run comes in between.
+            self.schema.lock(&mut connection, SHARED_LOCK)?;
+            self.schema.lock(&mut connection, "pg_advisory_unlock")?;
+        }
         self.is_shared.store(true, Ordering::Relaxed);
         Ok(())
     }

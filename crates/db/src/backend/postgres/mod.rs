@@ -286,6 +286,10 @@ impl Database for Postgres {
         self.schema.make_global(&mut connection, global, self.fillfactor, progress)
     }
 
+    fn drop_globals(&self) -> Result<(), DbError> {
+        self.schema.drop_globals(&mut self.server.connect()?)
+    }
+
     fn fill_places(&self) -> Result<Vec<FillPlace>, DbError> {
         let mut connection = self.server.connect()?;
         match DataDirectory::find(&mut connection, self.server.is_socket())? {
@@ -364,8 +368,8 @@ impl Database for Postgres {
         Ok(Box::new(PostgresRun::begin(&self.server, &self.schema, self.reads, plan)?))
     }
 
-    fn join(&self) -> Result<Box<dyn Activity>, DbError> {
-        Ok(Box::new(PostgresRun::join(&self.server, &self.schema, self.reads)?))
+    fn join(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+        Ok(Box::new(PostgresRun::join(&self.server, &self.schema, self.reads, plan)?))
     }
 
     fn hold(&self) -> Result<ExclusiveLock, DbError> {

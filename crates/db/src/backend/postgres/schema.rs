@@ -20,6 +20,7 @@ use crate::value::Stamp;
 
 /// First half of the advisory lock's key, the same for all databases of iogauge. The other half is a hash of the name.
 const LOCK_CLASS: i32 = 0x696f_6761;
+const READERS_CLASS: i32 = LOCK_CLASS + 1;
 /// Upper bound of the overhead of a page with one row, in bytes: page header, line pointer, row header, length.
 const PAGE_OVERHEAD_BYTES: u64 = 64;
 /// Block sizes with which PostgreSQL can be built.
@@ -92,12 +93,25 @@ impl Schema {
         ))
     }
 
-    /// Locks the schema, for a session or a transaction.
+    /// Locks the schema for a run that writes, or a change, for a session or a transaction.
     pub(super) fn lock(&self, connection: &mut Connection, function: &str) -> Result<(), DbError> {
+        self.take(connection, function, LOCK_CLASS)
+    }
+
+    /// Takes the lock of runs that only read: they share it, and a purge has it alone.
+    pub(super) fn lock_readers(
+        &self,
+        connection: &mut Connection,
+        function: &str,
+    ) -> Result<(), DbError> {
+        self.take(connection, function, READERS_CLASS)
+    }
+
+    fn take(&self, connection: &mut Connection, function: &str, class: i32) -> Result<(), DbError> {
         // FNV-1a. A collision only prevents two databases of one server from being used at the same time.
         let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         let key = self.name.bytes().fold(0x811c_9dc5, hash) as i32;
-        let taken = connection.field(&format!("SELECT {function}({LOCK_CLASS}, {key})"))?;
+        let taken = connection.field(&format!("SELECT {function}({class}, {key})"))?;
         if taken.as_deref() == Some("t") {
             return Ok(());
         }
@@ -217,6 +231,19 @@ impl Schema {
         })
     }
 
+    /// Removes every global and the records of the workers, atomically.
+    pub(super) fn drop_globals(&self, connection: &mut Connection) -> Result<(), DbError> {
+        in_transaction(connection, |connection| {
+            let globals = self.globals(connection)?;
+            self.lock(connection, "pg_try_advisory_xact_lock")?;
+            for Global { number, .. } in globals {
+                let (table, worker) = (self.global(number), self.worker(number));
+                connection.run(&format!("DROP TABLE {table}; DROP TABLE {worker}"))?;
+            }
+            connection.run(&format!("DELETE FROM {}", self.table("globals")))
+        })
+    }
+
     /// Returns the table of a global.
     pub(super) fn global(&self, number: u32) -> String {
         self.table(&format!("global{number}"))
@@ -290,6 +317,7 @@ impl Schema {
     pub(super) fn purge(&self, connection: &mut Connection) -> Result<Purged, DbError> {
         self.must_be_there(connection)?;
         self.lock(connection, "pg_try_advisory_lock")?;
+        self.lock_readers(connection, "pg_try_advisory_lock")?;
         let mut purged = Purged { freed_bytes: self.data_bytes(connection)?, left: Vec::new() };
         let tables = self.tables(connection)?;
         in_transaction(connection, |connection| {

@@ -1,26 +1,23 @@
 //! A run: RocksDB opened in this process, with its statistics.
 
+use super::blocks;
 use super::bulk::handle;
 use super::events::Events;
 use super::fault::fault;
 use super::statistics::Statistics;
 use super::writer::BatchWriter;
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
-use crate::blocks::{BlockFile, Blocks};
+use crate::blocks::Blocks;
 use crate::directory::Lock;
 use crate::error::DbError;
 use ::rocksdb::{DB, Options, properties};
 use std::fs::File;
-use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Interval between checks whether flushes and compactions are idle.
 const LOOK: Duration = Duration::from_millis(5);
-/// Number of attempts to open all data files. Compactions may remove files while they are listed.
-const TRIES: u32 = 20;
 
 /// The open database.
 pub struct RocksdbRun {
@@ -41,22 +38,6 @@ pub struct RocksdbRun {
 impl RocksdbRun {
     fn failed(&self, error: &::rocksdb::Error) -> DbError {
         fault(&self.folder, error)
-    }
-
-    /// Opens every current data file; `None` if one of them has been removed.
-    fn open_files(&self) -> Result<Option<Vec<(File, u64)>>, DbError> {
-        let live = self.db.live_files().map_err(|error| self.failed(&error))?;
-        let mut files = Vec::with_capacity(live.len());
-        for name in live.into_iter().map(|file| file.name) {
-            let path = self.folder.join(name.trim_start_matches('/'));
-            let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-            match opened {
-                Ok((bytes, file)) => files.push((file, bytes)),
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(crate::directory::fault(&path, &error)),
-            }
-        }
-        Ok(Some(files))
     }
 
     /// Returns true if no flush or compaction is running or pending.
@@ -93,30 +74,9 @@ impl Activity for RocksdbRun {
         Ok(Box::new(BatchWriter::new(db, folder, worker, self.sync)?))
     }
 
-    /// Returns the blocks of the current data files. Compactions remove files during a run. The files returned here
-    /// remain readable until the run ends, with their contents from its start.
     fn blocks(&self) -> Result<Blocks, DbError> {
-        let mut files = None;
-        for _ in 0..TRIES {
-            files = self.open_files()?;
-            if files.is_some() {
-                break;
-            }
-        }
-        let files = files.ok_or_else(|| {
-            DbError::Failed(format!(
-                "{}: compactions take data files away faster than they are opened",
-                self.folder.display()
-            ))
-        })?;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut blocks = Vec::with_capacity(files.len());
-        for (file, bytes) in files {
-            // This path opens the file even after its name has been removed.
-            let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-            blocks.push(BlockFile { path, base_bytes: 0, blocks: bytes / self.block_bytes });
-            held.push(file);
-        }
+        let (blocks, mut files) = blocks::open(&self.db, &self.folder, self.block_bytes)?;
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).append(&mut files);
         Ok(Blocks::Direct(blocks, self.block_bytes))
     }
 

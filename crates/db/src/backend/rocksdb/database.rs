@@ -1,11 +1,12 @@
 //! A database in a folder: creation, bulk loading, reading, and opening for a run.
 
 use super::activity::RocksdbRun;
+use super::blocks;
 use super::bulk::{Bulk, handle};
 use super::events::Events;
 use super::fault::fault;
 use super::files;
-use super::library::{self, FILLER, family_of, number};
+use super::library::{self, FILLER, family_of, key, number};
 use super::settings::Settings;
 use crate::backend::{About, Activity, Database, Global, Purged, RunPlan, Size};
 use crate::confined_database::ConfinedDatabase;
@@ -14,6 +15,7 @@ use crate::error::DbError;
 use crate::exclusive_lock::ExclusiveLock;
 use crate::incompressible::IncompressibleText;
 use crate::progress::Progress;
+use crate::read_run::ReadRun;
 use crate::url::DbUrl;
 use crate::value::Stamp;
 use ::rocksdb::{DB, DEFAULT_COLUMN_FAMILY_NAME, IteratorMode, Options, ReadOptions};
@@ -223,6 +225,22 @@ impl Database for RocksDb {
         made
     }
 
+    fn drop_globals(&self) -> Result<(), DbError> {
+        self.marker()?;
+        let lock = self.directory.lock()?;
+        let mut marker = self.marker()?;
+        let (mut db, _) = library::open(self.folder(), &self.options(&marker)?)?;
+        let globals = std::mem::take(&mut marker.globals);
+        self.directory.write(&marker)?;
+        for Global { number, .. } in globals {
+            self.drop_family(&mut db, &family_of(number))?;
+            db.delete(key(number.into())).map_err(|error| fault(self.folder(), &error))?;
+        }
+        drop(db);
+        drop(lock);
+        Ok(())
+    }
+
     fn walk(
         &self,
         global: u32,
@@ -285,8 +303,14 @@ impl Database for RocksDb {
         Ok(self.directory.marker()?.identity)
     }
 
-    fn begin(&self, _: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
-        self.marker()?;
+    fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+        let marker = self.marker()?;
+        if plan.writers == 0 {
+            let lock = self.directory.lock_to_read()?;
+            let db = library::read_all(self.folder(), &self.options(&marker)?)?;
+            let (blocks, files) = blocks::open(&db, self.folder(), marker.block_bytes)?;
+            return Ok(Box::new(ReadRun::new(blocks, marker.block_bytes, (files, lock))));
+        }
         let lock = self.directory.lock()?;
         let marker = self.marker()?;
         let mut options = self.options(&marker)?;

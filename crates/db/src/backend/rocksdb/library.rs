@@ -53,6 +53,16 @@ pub fn open(folder: &Path, options: &Options) -> Result<(DB, Vec<String>), DbErr
 pub fn read(folder: &Path, options: &Options, family: &str) -> Result<DB, DbError> {
     let mut names = vec![DEFAULT_COLUMN_FAMILY_NAME];
     names.extend((family != DEFAULT_COLUMN_FAMILY_NAME).then_some(family));
+    read_families(folder, options, &names)
+}
+
+/// Opens every column family like [`read`].
+pub fn read_all(folder: &Path, options: &Options) -> Result<DB, DbError> {
+    let names = DB::list_cf(options, folder).map_err(|error| fault(folder, &error))?;
+    read_families(folder, options, &names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn read_families(folder: &Path, options: &Options, names: &[&str]) -> Result<DB, DbError> {
     let mut tries = 5;
     loop {
         let families = families(names.iter().copied(), options);

@@ -9,6 +9,8 @@
 #[cfg(feature = "rocksdb")]
 mod activity;
 #[cfg(feature = "rocksdb")]
+mod blocks;
+#[cfg(feature = "rocksdb")]
 mod bulk;
 #[cfg(feature = "rocksdb")]
 mod database;

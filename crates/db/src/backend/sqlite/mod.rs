@@ -23,6 +23,7 @@ use crate::error::DbError;
 use crate::exclusive_lock::ExclusiveLock;
 use crate::folder::FolderEntry;
 use crate::progress::Progress;
+use crate::read_run::ReadRun;
 use connection::fault;
 use files::{FILLER, check_logs, files_of_global, global_file, is_named_so, is_ours};
 use run::SqliteRun;
@@ -192,6 +193,15 @@ impl Database for Sqlite {
         })
     }
 
+    fn drop_globals(&self) -> Result<(), DbError> {
+        self.marker()?;
+        let _lock = self.dir.lock()?;
+        let mut marker = self.marker()?;
+        let globals = std::mem::take(&mut marker.globals);
+        self.announce(&marker)?;
+        globals.iter().try_for_each(|global| self.remove_global(global.number))
+    }
+
     fn walk(
         &self,
         global: u32,
@@ -265,6 +275,11 @@ impl Database for Sqlite {
 
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         let marker = self.marker()?;
+        if plan.writers == 0 {
+            let lock = self.dir.lock_to_read()?;
+            let files = run::block_files(&self.dir, &marker)?;
+            return Ok(Box::new(ReadRun::new(files, marker.block_bytes, lock)));
+        }
         Ok(Box::new(SqliteRun::begin(&self.dir, self.settings, marker, plan)?))
     }
 

@@ -33,7 +33,7 @@ impl SqliteRun {
         plan: &RunPlan,
     ) -> Result<Self, DbError> {
         let lock = dir.lock()?;
-        let writers = if plan.writes { plan.workers } else { 0 };
+        let writers = plan.writers;
         if writers as usize > marker.globals.len() {
             return Err(DbError::Usage(format!(
                 "{}: {writers} workers need a global each, and there are {}; hint: use more globals or \
@@ -57,6 +57,17 @@ impl SqliteRun {
     }
 }
 
+/// Returns the files that have blocks, those of all globals included.
+pub(super) fn block_files(dir: &Directory, marker: &Marker) -> Result<Vec<BlockFile>, DbError> {
+    let globals = marker.globals.iter().map(|global| global_file(global.number));
+    let file = |name: String| {
+        let path = dir.join(&name);
+        let about = std::fs::metadata(&path).map_err(|error| fault(&path, &error))?;
+        Ok(BlockFile { path, base_bytes: 0, blocks: about.len() / marker.block_bytes })
+    };
+    std::iter::once(FILLER.to_owned()).chain(globals).map(file).collect()
+}
+
 impl Activity for SqliteRun {
     fn writer(&self, plan: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let Some((gate, tally)) = self.workers.get(plan.worker as usize - 1) else {
@@ -71,15 +82,7 @@ impl Activity for SqliteRun {
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {
-        let block_bytes = self.marker.block_bytes;
-        let globals = self.marker.globals.iter().map(|global| global_file(global.number));
-        let mut files = Vec::new();
-        for name in std::iter::once(FILLER.to_owned()).chain(globals) {
-            let path = self.dir.join(&name);
-            let about = std::fs::metadata(&path).map_err(|error| fault(&path, &error))?;
-            files.push(BlockFile { path, base_bytes: 0, blocks: about.len() / block_bytes });
-        }
-        Ok(Blocks::Direct(files, block_bytes))
+        Ok(Blocks::Direct(block_files(&self.dir, &self.marker)?, self.marker.block_bytes))
     }
 
     fn counts(&self) -> Result<Counts, DbError> {

@@ -100,6 +100,7 @@ fn load(mode: Mode, limits: &[Limit], target: &DbTarget) -> Load {
         Mode::Read => (Pattern::RandRead, None),
         Mode::Write => (Pattern::RandWrite, None),
         Mode::Io { read_percent } => (Pattern::RandRw, Some(read_percent)),
+        Mode::ReadersWriters { .. } => (Pattern::RandRw, None),
     };
     let usual = Load::default();
     let bounds_commits = limits.iter().any(|limit| limit.side == Side::Sync);

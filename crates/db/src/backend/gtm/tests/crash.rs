@@ -39,7 +39,7 @@ fn pool(db: &Gtm) -> DbPool {
     };
     let sequences = [0; WORKERS as usize];
     let file = Acknowledged::new(&db.directory.acknowledged(), run, &sequences);
-    let activity = db.begin(&RunPlan { workers: WORKERS, reads: false, writes: true }).unwrap();
+    let activity = db.begin(&RunPlan { writers: WORKERS, reads: false }).unwrap();
     let globals = db.globals().unwrap();
     let mut pool =
         DbPool::start(Arc::from(activity), PLAN, &globals, &sequences, Some(file)).unwrap();
@@ -182,7 +182,7 @@ fn simulated_machine_crash_loses_no_acknowledged_data() {
     forget_memory(&db);
     check(&db);
     // The database is usable as before.
-    drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());
+    drop(db.begin(&RunPlan { writers: 1, reads: true }).unwrap());
     goes(&db);
 }
 
@@ -248,7 +248,7 @@ fn stopped_gtm_processes_do_not_block_a_run() {
     let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
     set_up(&db, 2 << 20, 1, 100);
     for word in ["RanWorker", "RanKeeper"] {
-        let plan = RunPlan { workers: 1, reads: false, writes: true };
+        let plan = RunPlan { writers: 1, reads: false };
         let activity: Arc<dyn crate::backend::Activity> = db.begin(&plan).unwrap().into();
         let plan = DbPoolPlan {
             mode: Mode::Write,
@@ -279,7 +279,7 @@ fn stopped_gtm_processes_do_not_block_a_run() {
     }
     // Nothing is left, and the next run finds a consistent database.
     assert_eq!(processes(db.directory.path()), []);
-    drop(db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap());
+    drop(db.begin(&RunPlan { writers: 1, reads: false }).unwrap());
 }
 
 #[test]

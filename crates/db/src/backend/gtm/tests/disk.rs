@@ -40,7 +40,7 @@ fn gtm_journal_filling_the_disk_ends_the_run_without_loss() {
     let disk = or_skip!(name, Mount::tmpfs(90 << 20));
     let Some(db) = gtm(name, &disk.point, "cache=8M") else { return };
     set_up(&db, 16 << 20, 1, 10_000);
-    let activity = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap();
+    let activity = db.begin(&RunPlan { writers: 1, reads: false }).unwrap();
     let global = db.globals().unwrap()[0];
     let plan =
         WorkerPlan { worker: 1, global, sequence: 0, draws_state: 1, transaction_length: 100 };
@@ -76,7 +76,7 @@ fn next_command_removes_a_killed_gtm_load() {
         // The machine has been restarted since then.
         std::fs::write(db.directory.join("loading"), "another").unwrap();
         if run_between {
-            drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());
+            drop(db.begin(&RunPlan { writers: 1, reads: true }).unwrap());
         }
         assert!(db.count_subscripts(number).is_err());
         let small = Global { number, ..small };
@@ -93,7 +93,7 @@ fn gtm_read_only_directory_is_reported() {
     let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     set_up(&db, 2 << 20, 1, 100);
     disk.remount("ro").unwrap();
-    let begun = db.begin(&RunPlan { workers: 1, reads: true, writes: true }).err();
+    let begun = db.begin(&RunPlan { writers: 1, reads: true }).err();
     assert!(matches!(&begun, Some(DbError::ReadOnly(_))), "{begun:?}");
     let other = gtm(name, &disk.point.join("other"), "cache=1M").unwrap();
     let made = progressing(|progress| other.setup(2 << 20, progress));

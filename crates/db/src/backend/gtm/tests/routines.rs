@@ -12,7 +12,7 @@ use crate::subscript_stream::{MODULUS, SubscriptStream};
 use crate::value::Stamp;
 use std::time::{Duration, Instant};
 
-const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
+const RUN: RunPlan = RunPlan { writers: 1, reads: false };
 
 /// Compares what M draws and writes, line by line, with what Rust does.
 fn compare(gtm: &crate::backend::gtm::Gtm, plan: &WorkerPlan) {
@@ -52,6 +52,25 @@ fn m_routines_match_the_rust_implementation() {
         let transaction_length = 10_000;
         compare(&gtm, &WorkerPlan { worker, global, sequence, draws_state, transaction_length });
     }
+}
+
+#[test]
+fn sizes_of_globals_are_where_the_reference_suite_reads_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "sizes_of_globals_are_where_the_reference_suite_reads_them";
+    let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, 3, 70);
+    // As its routine GetSizes reads them: the number of globals, and the size of each.
+    let sizes = || {
+        let code = "write $get(^RanWriteGlobalCount) for i=1:1:$get(^RanWriteGlobalCount) \
+                    write \",\",@(\"^RanWriteGlobal\"_i_\"(\"\"Size\"\")\")";
+        db.tools.run("mumps", &["-run", "%XCMD", code], "").unwrap().trim().to_owned()
+    };
+    assert_eq!(sizes(), "3,70,70,70");
+    // The nodes are no subscripts of ours.
+    assert_eq!(db.count_subscripts(3), Ok(70));
+    db.drop_globals().unwrap();
+    assert_eq!(sizes(), "0");
 }
 
 #[test]

@@ -122,8 +122,20 @@ mark ; text: writes it
  write ".",!
  quit
  ;
-lock ; for a run, or a check; it ends with the process (KEY=RCOS_clock)
+lock ; for a run that writes, or a check; it ends with the process (KEY=RCOS_clock)
  lock +^RanIogauge("run"):0
+ if '$test do refuse("busy","")
+ write ".",!
+ quit
+ ;
+reading ; for a run that only reads, beside others (KEY=RCOS_clock, shared locks)
+ lock +^RanIogauge("read")#"S":0
+ if '$test do refuse("busy","")
+ write ".",!
+ quit
+ ;
+alone ; against runs that read (KEY=RCOS_clock)
+ lock +^RanIogauge("read"):0
  if '$test do refuse("busy","")
  write ".",!
  quit
