@@ -1,6 +1,6 @@
 //! The loop of one worker: it reads blocks, updates subscripts, waits for the hang time, and publishes its counts.
 
-use crate::backend::{Order, Writer};
+use crate::backend::{Order, RunPlan, Writer};
 use crate::blocks::BlockReader;
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
@@ -72,6 +72,12 @@ impl Mode {
                 }
             }
         }
+    }
+
+    /// Returns the plan of a run with this number of workers.
+    #[must_use]
+    pub fn run_plan(self, workers: u32) -> RunPlan {
+        RunPlan { writers: self.writers(workers), reads: self.reads() }
     }
 
     /// Returns true if blocks are read.

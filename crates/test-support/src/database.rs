@@ -1,7 +1,7 @@
 //! The contents that a database must have, recomputed, and a pool that works on it.
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
-use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
+use iogauge_db::backend::{Activity, Counts, Global};
 use iogauge_db::counts::WorkerCounts;
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode, WorkerNumbers};
 use iogauge_db::subscript_stream::SubscriptStream;
@@ -150,9 +150,7 @@ impl AtWork {
         let dir = tempfile::tempdir().unwrap();
         let file = Acknowledged::new(&dir.path().join("file"), run, &before);
         let globals = db.globals().unwrap();
-        let run_plan =
-            RunPlan { writers: plan.mode.writers(plan.workers), reads: plan.mode.reads() };
-        let activity = wrap(Arc::from(db.begin(&run_plan).unwrap()));
+        let activity = wrap(Arc::from(db.begin(&plan.mode.run_plan(plan.workers)).unwrap()));
         let counts_before = activity.counts().unwrap();
         let pool = DbPool::start(activity, plan, &globals, &before, Some(file)).unwrap();
         Self { pool, plan, before, counts_before, dir }

@@ -278,8 +278,8 @@ pub trait Database: Debug + Send + Sync {
         Err(one_host())
     }
 
-    /// Locks the database against runs that write, for a check that needs unchanging data. Waits a moment for processes that a
-    /// killed run left behind. Needs the same rights as a walk.
+    /// Locks the database against runs that write, for a check that needs unchanging data. Waits a moment for processes
+    /// that a killed run left behind. Needs the same rights as a walk.
     ///
     /// # Errors
     /// Returns [`DbError::Busy`] if a run uses it. Also fails if it does not exist.

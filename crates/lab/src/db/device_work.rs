@@ -5,7 +5,6 @@ use super::target::DbTarget;
 use crate::error::LabError;
 use crate::search::SearchOutcome;
 use crate::transactions::DbLoad;
-use iogauge_db::backend::RunPlan;
 use iogauge_model::result::{Physical, StoppedBy};
 use iogauge_model::units::Bandwidth;
 
@@ -59,10 +58,11 @@ impl DeviceWork {
 /// # Errors
 /// Another run writes to the database, or it cannot be used.
 pub fn check_free(target: &DbTarget, load: &DbLoad) -> Result<(), LabError> {
-    // A run that reads could begin beside one that writes.
-    drop(target.database.hold()?);
-    let plan = RunPlan { writers: load.mode.writers(1), reads: load.mode.reads() };
-    drop(target.database.begin(&plan)?);
+    if !load.mode.writes() {
+        // It could begin beside a run that writes.
+        drop(target.database.hold()?);
+    }
+    drop(target.database.begin(&load.mode.run_plan(1))?);
     Ok(())
 }
 

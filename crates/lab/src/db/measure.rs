@@ -17,7 +17,7 @@ use crate::session::hosts::{self, Started, Starting, Work};
 use crate::suite::measured_limit_values;
 use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::acknowledged::Acknowledged;
-use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
+use iogauge_db::backend::{Activity, Counts, Cycle};
 use iogauge_db::pool::{DbPool, WorkerNumbers};
 use iogauge_io::machine::{Counters, Logical, Sampler};
 use iogauge_io::pool::{Parts, WorkerPool};
@@ -87,8 +87,7 @@ impl Taken {
         let plan = part.pool_plan(own.max_depth, numbers);
         let writes = plan.mode.writes();
         let room = target.room(&plan)?;
-        let run = RunPlan { writers: plan.mode.writers(most), reads: plan.mode.reads() };
-        let activity: Arc<dyn Activity> = target.database.begin(&run)?.into();
+        let activity: Arc<dyn Activity> = target.database.begin(&plan.mode.run_plan(most))?.into();
         if hosts::led().is_some() {
             activity.share()?;
         }

@@ -9,7 +9,7 @@ use crate::session::profile::CADENCE;
 use crate::suite::{Site, SiteKind, processors};
 use crate::transactions::{DbLoad, DbReport};
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
-use iogauge_db::backend::{self, About, Global, RunPlan, Size};
+use iogauge_db::backend::{self, About, Global, Size};
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
 use iogauge_db::{Database, DbError, DbUrl};
 use iogauge_io::machine::{DeviceTree, Memory, Roots};
@@ -100,9 +100,7 @@ impl DbTarget {
         };
         let plan = load.pool_plan(starting.max_depth, numbers);
         let room = self.room(&plan)?;
-        let writers = plan.mode.writers(starting.max_depth);
-        let run = RunPlan { writers, reads: plan.mode.reads() };
-        let activity = self.database.join(&run)?.into();
+        let activity = self.database.join(&plan.mode.run_plan(starting.max_depth))?.into();
         let sequences = if plan.mode.writes() { self.sequences()? } else { Vec::new() };
         let workers = DbPool::new(activity, plan, &self.globals, &sequences, None)?;
         Ok(Box::new(DatabasePool::start(workers, load.processes, room, report)?))

@@ -57,9 +57,7 @@ impl GtmActivity {
         let folder = gtm.directory.there()?;
         files::apply(&gtm.tools, &folder, &gtm.settings)?;
         let (installation, family) = (gtm.tools.installation(), Arc::<Family>::default());
-        let mut process = Process::start_in(&installation, &family, "^RanKeeper")?;
-        process.hear(|_| Ok(()))?;
-        let keeper = Keeper { process, rounds: UpdateRounds::default() };
+        let keeper = Keeper { process: gtm.keeper(&family)?, rounds: UpdateRounds::default() };
         let prune = move |look| {
             if look % LOOKS_PER_PRUNE == 0 {
                 files::prune(&folder);

@@ -255,18 +255,17 @@ pub fn begin_journal(tools: &Tools, folder: &Folder, settings: &Settings) -> Res
 }
 
 /// Starts a bulk load. Disables journaling until [`begin_journal`], which every run calls; otherwise the data would be
-/// written twice. Returns true if an earlier load was interrupted.
+/// written twice.
 ///
 /// # Errors
 /// Returns [`DbError::Busy`] if a process has the database open.
-pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
-    let cut_short = was_cut_short(folder);
+pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     note_load(folder)?;
     if matches!(folder.find(UNJOURNALED)?, FolderEntry::Nothing) {
         tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "")?;
         folder.create(UNJOURNALED)?;
     }
-    Ok(cut_short)
+    Ok(())
 }
 
 /// Waits until the data of a load is on the device, and ends the load.

@@ -19,7 +19,7 @@ mod tests;
 mod tools;
 
 use crate::backend::m::counts::{NamedCounts, WorkerTally};
-use crate::backend::m::process::Process;
+use crate::backend::m::process::{Family, Process};
 use crate::backend::m::{self, walk};
 use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
 use crate::blocks::BlockFile;
@@ -37,6 +37,7 @@ use activity::{ANSWER, GtmActivity, used_blocks};
 use fill::RunningLoad;
 use settings::Settings;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tools::Tools;
 
 /// Name of the backend.
@@ -167,9 +168,9 @@ impl Gtm {
         self.ready()
     }
 
-    /// Starts the process that keeps the database open, outside of any run.
-    fn keeper(&self) -> Result<Process, DbError> {
-        let mut process = Process::start(&self.tools.installation(), "^RanKeeper")?;
+    /// Starts the process that keeps the database open, as one of `family`.
+    fn keeper(&self, family: &Arc<Family>) -> Result<Process, DbError> {
+        let mut process = Process::start_in(&self.tools.installation(), family, "^RanKeeper")?;
         process.hear(|_| Ok(()))?;
         Ok(process)
     }
@@ -259,17 +260,17 @@ impl Database for Gtm {
         let held = self.directory.lock()?;
         let mut marker = self.ready()?;
         let folder = &self.directory.there()?;
-        if files::begin_load(&self.tools, folder)? {
-            self.remove(global.number)?;
-        }
+        files::begin_load(&self.tools, folder)?;
+        // What an interrupted call may have left, of a load or of a removal.
+        self.remove(global.number)?;
         let filled = self.fill(global, progress);
+        let filled = filled.and_then(|()| walk::note_size(&self.tools.installation(), global));
         if filled.is_err() && self.remove(global.number).is_err() {
             files::make_room(&self.tools, folder)?;
             self.remove(global.number)?;
         }
         files::end_load(folder)?;
         filled?;
-        walk::note_size(&self.tools.installation(), global)?;
         marker.globals.push(global);
         self.directory.write(&marker)?;
         drop(held);
@@ -330,7 +331,7 @@ impl Database for Gtm {
         if plan.writers == 0 {
             let lock = self.directory.lock_to_read()?;
             self.ready()?;
-            let mut keeper = self.keeper()?;
+            let mut keeper = self.keeper(&Arc::default())?;
             let files = vec![self.block_file(&mut keeper)?];
             // A run that begins to write must find nobody there.
             keeper.leave();

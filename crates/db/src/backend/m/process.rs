@@ -302,12 +302,10 @@ impl Process {
                 stopped_since.get_or_insert(now);
             }
             if now - begin > PATIENCE || stopped_since.is_some_and(|since| now - since > STOPPED) {
-                end(&mut child, self.installation.end_signal());
-                return if self.installation.end_signal() == Signal::KILL {
-                    child.wait().ok()
-                } else {
-                    None
-                };
+                let signal = self.installation.end_signal();
+                end(&mut child, signal);
+                // Another signal may be ignored.
+                return if signal == Signal::KILL { child.wait().ok() } else { None };
             }
             drop(child);
             std::thread::sleep(Duration::from_micros(500));

@@ -87,6 +87,23 @@ fn next_command_removes_a_killed_gtm_load() {
 }
 
 #[test]
+fn global_replaces_what_an_interrupted_removal_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "global_replaces_what_an_interrupted_removal_left";
+    let Some(db) = gtm(name, dir.path(), "cache=1M") else { return };
+    set_up(&db, 2 << 20, 2, 500);
+    // A kill after the first step of a removal leaves the subscripts of all globals.
+    let mut marker = db.directory.marker().unwrap();
+    marker.globals.clear();
+    db.directory.write(&marker).unwrap();
+    for number in [1, 2] {
+        let small = Global { number, subscripts: 50, value_bytes: 100 };
+        progressing(|progress| db.create_global(small, progress)).unwrap();
+        assert_eq!(db.count_subscripts(number).unwrap(), 50);
+    }
+}
+
+#[test]
 fn gtm_read_only_directory_is_reported() {
     let name = "gtm_read_only_directory_is_reported";
     let disk = or_skip!(name, Mount::tmpfs(64 << 20));
