@@ -32,6 +32,21 @@ fn four_threads_keep_four_ios_outstanding() {
 }
 
 #[test]
+fn create_once_writes_each_byte_exactly_once() {
+    let target = "sim:channels=8,service=100us,write_service=200us,dist=const,size=64m";
+    let options = ["--threads=4", "--filesize=8", "--seconds=1", "--create-once"];
+    let document = document(&Place::new(), target, &options);
+    let steps = document["steps"].as_array().unwrap();
+    let write = &steps[0]["result"]["step"];
+    assert_eq!(write["write"]["bytes"], 32 << 20);
+    assert_eq!(write["write"]["ios"], 4 * 128);
+    // Each thread does 128 I/Os of 200 µs.
+    near(&write["seconds"], 128.0 * 200e-6, 0.02);
+    near(&document["findings"]["phases"][0]["iops"], 20_000.0, 0.02);
+    near(&steps[1]["result"]["step"]["seconds"], 1.0, 0.01);
+}
+
+#[test]
 fn threads_stay_within_their_own_ranges() {
     let target = "sim:channels=8,service=100us,size=64m";
     let options = ["--threads=3", "--filesize=8", "--seconds=200ms"];

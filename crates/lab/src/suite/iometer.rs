@@ -14,7 +14,7 @@ use crate::session::Region;
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
 use iogauge_model::units::{Bandwidth, Bytes, parse_count, size_word};
 use serde_json::json;
@@ -40,6 +40,8 @@ struct IoMeter {
     read_percent: u32,
     runtime_ns: u64,
     buffered: bool,
+    /// True if the first phase writes each file once, and ends then.
+    create_once: bool,
 }
 
 pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
@@ -61,6 +63,7 @@ fn read(options: &SuiteOptions) -> Result<IoMeter, SuiteError> {
         read_percent: (options.share("rwmixread")?.unwrap_or(0.5) * 100.0).round() as u32,
         runtime_ns: options.duration_ns("seconds")?.unwrap_or(10_000_000_000),
         buffered: options.has("buffered"),
+        create_once: options.has("create-once"),
     })
 }
 
@@ -124,6 +127,7 @@ impl IoMeter {
     }
 
     fn step(&self, site: &Site, places: &[ThreadExtent], phase: &str, rw: Pattern) -> SuiteStep {
+        let is_once = self.create_once && rw == Pattern::Write;
         let job = |(thread, place): (usize, &ThreadExtent)| Job {
             name: format!("thread {}", thread + 1),
             load: Load {
@@ -132,6 +136,7 @@ impl IoMeter {
                 block: BlockSizes::fixed(self.buffer_bytes),
                 offset_bytes: place.offset_bytes,
                 size_bytes: Some(place.size_bytes),
+                io_size_bytes: is_once.then_some(place.size_bytes),
                 direct: !self.buffered,
                 seed: thread as u64 + 1,
                 ..site.load()
@@ -139,11 +144,13 @@ impl IoMeter {
         };
         let jobs: Vec<Job> = places.iter().enumerate().map(job).collect();
         let label = format!(
-            "{rw} {} by {}",
+            "{rw} {} by {}{}",
             Bytes(self.buffer_bytes),
-            counted(jobs.len() as u64, "thread")
+            counted(jobs.len() as u64, "thread"),
+            if is_once { ", once" } else { "" }
         );
-        let step = Step { label, jobs, ramp_ns: 0, runtime_ns: self.runtime_ns };
+        let runtime_ns = if is_once { LONGEST_NS } else { self.runtime_ns };
+        let step = Step { label, jobs, ramp_ns: 0, runtime_ns };
         SuiteStep {
             regions: places.iter().map(|place| Region::Parts(vec![place.part])).collect(),
             sums_up: true,
@@ -161,7 +168,8 @@ impl Suite for IoMeter {
             size_is_total: true,
             writes: true,
             direct: !self.buffered,
-            ..Needs::default()
+            // The first phase writes every block that a later one reads.
+            fresh_devices: self.create_once,
         }
     }
 
@@ -331,6 +339,29 @@ mod tests {
             suite(&[("threads", "3")]).places(&site(SiteKind::Devices, &[64 * MIB, 10 * MIB]));
         let sizes: Vec<_> = three.unwrap().iter().map(|p| (p.part, p.size_bytes / MIB)).collect();
         assert_eq!(sizes, [(0, 32), (1, 10), (0, 32)]);
+    }
+
+    #[test]
+    fn create_once_bounds_only_the_write_phase_by_size() {
+        let plan = |typed: &[(&str, &str)]| {
+            let parts = site(SiteKind::Files, &[16 * MIB, 8 * MIB]);
+            suite(&[&[("threads", "2")], typed].concat()).plan(&parts).unwrap()
+        };
+        let amounts = |step: &SuiteStep| {
+            let jobs = step.asked().jobs;
+            jobs.iter().map(|job| job.load.io_size_bytes).collect::<Vec<_>>()
+        };
+        let once = plan(&[("create-once", "")]);
+        assert_eq!(amounts(&once[0]), [Some(16 * MIB), Some(8 * MIB)]);
+        assert_eq!(once[0].asked().label, "write 64 KiB by 2 threads, once");
+        let cost = once[0].cost();
+        assert_eq!((cost.time_ns, cost.written_bytes), (None, Some(24 * MIB)));
+        let timed = plan(&[]);
+        for (once, timed) in once.iter().zip(&timed).skip(1) {
+            assert_eq!(amounts(once), [None, None]);
+            assert_eq!(once, timed);
+        }
+        assert_eq!(timed[0].cost().time_ns, Some(10_000_000_000));
     }
 
     #[test]
