@@ -1,18 +1,23 @@
-//! Reads fio's results from files: text, terse text, JSON and json+, one after the other, with other text in
-//! between.
+//! Reads fio's results from files: text, terse text, JSON and json+, and classic tables made from them, one after the
+//! other, with other text in between.
 
+use super::classic_in::{self, ClassicReader, System};
 use super::json_in::{Document, Fed, Report};
-use super::text_in::{Found, TextReader};
+use super::text_in::{Found, TextReader, shown};
 use iogauge_model::result::{FioDirection, FioResult};
 use memchr::{memchr, memchr_iter, memchr3, memrchr};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
 
 /// Something found while reading.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
+    /// The system of the results that follow, as named in the file; `None` if it is not. Results before the first one
+    /// have no name.
+    System(Option<Arc<str>>),
     Result(Box<FioResult>),
     /// Number of reports in the file that are an earlier state of a run with a later one
     /// (`--status-interval`). Their results are left out.
@@ -55,7 +60,8 @@ const LINES_BYTES: usize = 1 << 12;
 /// Reads every result in the output of any fio version since 2.0.7: normal and terse text, JSON and json+,
 /// several of them in one file, also of client/server runs, with anything else in between. If a run was
 /// written both as text and as JSON, only its JSON counts. If it was reported several times while it ran,
-/// only the last complete report counts.
+/// only the last complete report counts. Rows of classic tables are results, too
+/// ([`FioResult::from_table`]).
 ///
 /// `file` names the source in the results. The results of two reports are in memory, and one job's JSON.
 ///
@@ -101,6 +107,7 @@ struct Reader<'a> {
     file: &'a str,
     output: Output<'a>,
     text: TextReader<'a>,
+    tables: ClassicReader<'a>,
     document: Option<Document<'a>>,
     /// Number of the current line, from 1.
     number: u64,
@@ -117,6 +124,7 @@ impl<'a> Reader<'a> {
             file,
             output: Output::new(sink),
             text: TextReader::new(file),
+            tables: ClassicReader::new(file),
             document: None,
             number: 1,
             at_line_start: true,
@@ -224,9 +232,7 @@ impl<'a> Reader<'a> {
                 break;
             }
             let line = lines[taken..end].trim_ascii();
-            if !line.is_empty() {
-                self.text.bare_line(line, self.number, &mut |found| self.output.take_text(found));
-            }
+            self.bare_line(line);
             self.number += 1;
             self.at_line_start = true;
             taken = end + 1;
@@ -237,7 +243,16 @@ impl<'a> Reader<'a> {
     fn text_line(&mut self, line: &[u8]) {
         // Replacing invalid UTF-8 is slow, byte by byte; almost no line needs it.
         let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from);
-        self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
+        self.bare_line(shown(&line));
+    }
+
+    /// Takes a trimmed line of text without carriage returns.
+    fn bare_line(&mut self, line: &str) {
+        let (number, output) = (self.number, &mut self.output);
+        if line.is_empty() || self.tables.line(line, number, &mut |found| output.take_row(found)) {
+            return;
+        }
+        self.text.bare_line(line, number, &mut |found| output.take_text(found));
     }
 
     fn finish(mut self) {
@@ -247,6 +262,7 @@ impl<'a> Reader<'a> {
         }
         self.output.flush();
         self.text.finish(&mut |found| self.output.take_text(found));
+        self.tables.finish(&mut |found| self.output.take_row(found));
         if !self.output.found {
             self.output.has_nul = false;
             let reason = "no result of fio found; hint: use its text or JSON output";
@@ -294,6 +310,8 @@ impl Rates {
 
 struct Output<'a> {
     sink: &'a mut dyn FnMut(Reading),
+    /// The system of the last result.
+    system: System,
     /// True if something was found.
     found: bool,
     /// True if a result was found.
@@ -321,6 +339,7 @@ impl<'a> Output<'a> {
     fn new(sink: &'a mut dyn FnMut(Reading)) -> Self {
         Self {
             sink,
+            system: None,
             found: false,
             has_result: false,
             has_nul: false,
@@ -365,7 +384,12 @@ impl<'a> Output<'a> {
         if self.has_nul || self.has_result { None } else { memchr(0, bytes) }
     }
 
+    /// Takes what is of no named system.
     fn take(&mut self, found: Reading) {
+        self.take_of(&None, found);
+    }
+
+    fn take_of(&mut self, system: &System, found: Reading) {
         let found = match found {
             Reading::Problem(problem) if self.has_nul && !self.has_result => {
                 return self.hold(problem);
@@ -377,6 +401,10 @@ impl<'a> Output<'a> {
             self.release();
         }
         self.found = true;
+        if matches!(found, Reading::Result(_)) && self.system != *system {
+            self.system.clone_from(system);
+            (self.sink)(Reading::System(system.clone()));
+        }
         if matches!(found, Reading::Problem(_)) {
             self.problems += 1;
             if self.problems > MOST_PROBLEMS {
@@ -427,6 +455,14 @@ impl<'a> Output<'a> {
                 }
             }
             Found::Problem(problem) => self.take(Reading::Problem(problem)),
+        }
+    }
+
+    fn take_row(&mut self, found: classic_in::Found) {
+        self.flush();
+        match found {
+            classic_in::Found::Result(system, row) => self.take_of(&system, Reading::Result(row)),
+            classic_in::Found::Problem(problem) => self.take(Reading::Problem(problem)),
         }
     }
 

@@ -14,6 +14,7 @@ fn read(text: &[u8]) -> (Vec<FioResult>, Vec<String>, u64) {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => problems.push(problem.to_string()),
         Reading::Interim(reports) => interim = reports,
+        Reading::System(system) => panic!("{system:?}"),
     })
     .unwrap();
     (results, problems, interim)

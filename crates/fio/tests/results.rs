@@ -19,6 +19,7 @@ fn read_in(text: &[u8], chunk: usize) -> (Vec<FioResult>, Vec<String>) {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => problems.push(problem.to_string()),
         Reading::Interim(reports) => problems.push(format!("interim reports: {reports}")),
+        Reading::System(system) => problems.push(format!("system: {system:?}")),
     };
     read_results("f", BufReader::with_capacity(chunk, text), &mut sink).unwrap();
     (results, problems)
@@ -58,6 +59,7 @@ fn read_torn(text: &[u8], lengths: &[usize]) -> (Vec<FioResult>, Vec<String>) {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => problems.push(problem.to_string()),
         Reading::Interim(reports) => problems.push(format!("interim reports: {reports}")),
+        Reading::System(system) => problems.push(format!("system: {system:?}")),
     };
     read_results("f", Torn { text, lengths, reads: 0 }, &mut sink).unwrap();
     (results, problems)
@@ -355,12 +357,23 @@ fn flushes_have_a_rate_in_text_and_json() {
     }
 }
 
-/// Generates an output of fio with some bytes changed, cut or repeated.
+/// Classic tables in each form.
+const TABLES: [(&str, &str); 5] = [
+    ("2.0.7", "expected-v.txt"),
+    ("2.0.7", "expected-p.txt"),
+    ("2.0.7", "expected-R.txt"),
+    ("classic", "systems.csv"),
+    ("classic", "printed-tables.txt"),
+];
+
+/// Generates an output of fio or a classic table with some bytes changed, cut or repeated.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let outputs: Vec<_> = ["2.0.7", "3.33"]
         .iter()
         .flat_map(|folder| outputs(folder))
-        .map(|(_, text)| text[..text.len().min(12_000)].to_vec())
+        .map(|(_, text)| text)
+        .chain(TABLES.map(|(folder, name)| file(folder, name)))
+        .map(|text| text[..text.len().min(12_000)].to_vec())
         .collect();
     let change =
         (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\":,=()-9k\n \xff\0".to_vec()));

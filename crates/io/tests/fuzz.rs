@@ -198,6 +198,16 @@ fn fio_results() {
         "err= 0",
         "Run status group 0",
         "client_stats",
+        "test  users size",
+        " r ",
+        " w ",
+        "_w",
+        "threads",
+        "m <- matrix(c(",
+        "testtype <- ",
+        "),nrow=31)",
+        "system",
+        "NA",
     ];
     let known = words(known.into_iter().chain(UNITS));
     fuzz(&changed(seeds, known), |input| targets::fio_results(&input));

@@ -5,6 +5,7 @@
 
 pub mod calendar;
 pub mod caveat;
+pub mod classic;
 mod directions;
 pub mod guide;
 pub mod histogram;

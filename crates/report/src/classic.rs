@@ -7,15 +7,10 @@
 use crate::csv::Rows;
 use crate::rows::{FINE, Fold, Row, WIDE};
 use ::csv::Error;
+pub use iogauge_model::classic::COLUMNS;
+use iogauge_model::classic::SYSTEM_COLUMN;
 use iogauge_model::plain_text::shown_in_line;
 use std::io::Write;
-
-/// Columns of [`r_frame`], and of [`csv()`] after its first column.
-pub const COLUMNS: [&str; 31] = [
-    "name", "users", "bs", "MB", "lat", "min", "max", "std", "iops", "us50", "us100", "us250",
-    "us500", "ms1", "ms2", "ms4", "ms10", "ms20", "ms50", "ms100", "ms250", "ms500", "s1", "s2",
-    "s5", "p95_00", "p99_00", "p99_50", "p99_90", "p99_95", "p99_99",
-];
 
 /// Optional columns of [`plain`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -110,7 +105,7 @@ pub fn r_frame(rows: &[Row], name: &str) -> String {
 /// Fails if the writer fails.
 pub fn csv(rows: &[Row], writer: impl Write) -> Result<(), Error> {
     let mut table = Rows::new(writer);
-    table.write_record(["system"].iter().chain(&COLUMNS))?;
+    table.write_record([SYSTEM_COLUMN].iter().chain(&COLUMNS))?;
     for row in rows {
         let cells = cells(row, "");
         table.write_record([&row.system].into_iter().chain(&cells))?;

@@ -12,7 +12,7 @@ pub(crate) use settings::{differing, run_names, run_titles, split, split_by};
 pub use total::{Access, Total};
 pub use traced::{Traced, TracedDirection};
 
-use crate::rows::{Row, planned, rows_of_find, rows_of_step};
+use crate::rows::{FINE, Row, planned, rows_of_find, rows_of_step};
 use crate::terminal::{self, Terms};
 use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
@@ -276,8 +276,9 @@ impl Exhibit {
         let (place, terms) = (self.place(), self.terms());
         let run_wide = self.run_wide();
         let sample = |row: Row, queue_depth, rate_iops, settings: &Settings| {
-            // A picture of one direction must not include the other.
-            let row = if row.shares_are_joint { Row { shares: None, ..row } } else { row };
+            // A picture of one direction must not include the other, and needs the columns that it has.
+            let is_drawn = !row.shares_are_joint && row.shares(&FINE).iter().all(Option::is_some);
+            let row = if is_drawn { row } else { Row { shares: None, ..row } };
             let row = if terms.is_database() { self.of_database(row) } else { row };
             let (place, settings) = (place.clone(), settings.clone());
             Sample { place, row, queue_depth, rate_iops, settings, terms }

@@ -355,8 +355,8 @@ fn imported(start: &str) -> Vec<Exhibit> {
         let (text, mut steps) = (std::fs::read_to_string(path).unwrap(), Vec::new());
         read_results("f", text.as_bytes(), &mut |found| match found {
             Reading::Result(result) => steps.push(result.into_step()),
-            Reading::Interim(_) => panic!("a run has one report"),
             Reading::Problem(problem) => panic!("{problem}"),
+            other => panic!("a run has one report: {other:?}"),
         })
         .unwrap();
         let mut document = common::run_document(steps);

@@ -11,18 +11,23 @@ Reads normal text output of fio 2.0.7 and later, JSON and json+, also of client/
 hold several results. Each file becomes one run in the history. A file whose content is already there
 is not imported again. Unreadable parts are reported with file and line.
 
+Reads classic tables, too: as printed by scripts around fio, as CSV, and as R code. Each system that such
+a file names becomes a run. What a table does not have, such as run times, is unknown.
+
 Examples:
   iogauge import results/*.json
   iogauge import --system array1 *.out && iogauge report --html array1.html
-  iogauge import old.out && iogauge history show last --format classic")]
+  iogauge import old.out && iogauge history show last --format classic
+  iogauge import 2012.csv && iogauge report --html 2012.html")]
 pub struct ImportArgs {
-    /// Output files of fio
+    /// Output files of fio, or tables made from them
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
-    /// Name of the measured system, by which reports group runs [default: the directory of each file]
+    /// Name of the measured system, by which reports group runs; put before the names if a file has several
+    /// [default: the name in the file, or its directory]
     #[arg(long, value_name = "NAME")]
     pub system: Option<String>,
     /// Name of the runs in the history
@@ -45,14 +50,14 @@ Examples:
   iogauge table --format r *.out > data.r
   iogauge table --format csv --system array1 *.out > array1.csv")]
 pub struct TableArgs {
-    /// Output files of fio
+    /// Output files of fio, or tables made from them
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Classic)]
     pub format: TableFormat,
-    /// Name of the measured system: first column of CSV, testtype in R [default: the directory of each
-    /// file]
+    /// Name of the measured system: first column of CSV, testtype in R; put before the names if a file has
+    /// several [default: the name in the file, or its directory]
     #[arg(long, value_name = "NAME")]
     pub system: Option<String>,
     /// What classic tables show.
@@ -63,7 +68,7 @@ pub struct TableArgs {
 /// Optional columns of the classic table; R and CSV always have them.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ExtraArgs {
-    /// Show shares of I/Os by latency in the classic table
+    /// Show shares of I/Os by latency in the classic table, in whole percents
     #[arg(long)]
     pub buckets: bool,
     /// Show percentiles of latency in the classic table

@@ -1,4 +1,4 @@
-//! `iogauge import`: imports fio's output files into the history.
+//! `iogauge import`: imports fio's output files and classic tables into the history.
 
 use super::history;
 use super::table;
@@ -6,7 +6,9 @@ use crate::args::ImportArgs;
 use crate::exit::Exit;
 use crate::screen;
 use iogauge_lab::history::Imported;
-use iogauge_lab::history::fio_files::{ImportError, ImportedFile, Words, import};
+use iogauge_lab::history::fio_files::{
+    ImportError, ImportedFile, ImportedRun, Words, import, system_name,
+};
 use iogauge_report::terminal;
 
 /// Runs the command. Files that cannot be read or have no result are reported on stderr and lead to
@@ -20,10 +22,12 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     for path in &args.files {
         let shown = path.display();
+        let system = |own: Option<&str>, has_several: bool| {
+            let name = system_name(args.system.as_deref(), own, has_several);
+            screen::without_secrets(&name.unwrap_or_else(|| table::system(path)))
+        };
         let words = Words {
-            system: screen::without_secrets(
-                &args.system.clone().unwrap_or_else(|| table::system(path)),
-            ),
+            system: &system,
             label: args.label.clone(),
             command_line: screen::without_secrets(&format!("iogauge import {shown}")),
             verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
@@ -31,7 +35,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
         let mut problems = Vec::new();
         let imported = import(&mut importer, path, &words, &mut |problem| problems.push(problem));
         table::tell(&problems, matches!(imported, Ok(None)));
-        let ImportedFile { run, results, interim_reports } = match imported {
+        let imported = match imported {
             Ok(Some(imported)) => imported,
             Ok(None) => {
                 exit = Exit::Usage;
@@ -44,21 +48,31 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
             }
             Err(ImportError::History(error)) => return Err(error.into()),
         };
-        if args.quiet {
-            continue;
+        if !args.quiet {
+            say(&shown.to_string(), &imported)?;
         }
+    }
+    importer.finish()?;
+    Ok(exit)
+}
+
+/// Prints a line for each run of a file.
+fn say(file: &str, imported: &ImportedFile) -> anyhow::Result<()> {
+    let ImportedFile { runs, interim_reports } = imported;
+    for ImportedRun { run, system, results } in runs {
+        let of_system = system.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         let count = match results {
             1 => "1 result".to_owned(),
             results => format!("{results} results"),
         };
+        let left_out = match interim_reports {
+            0 => String::new(),
+            reports => format!("; interim reports left out: {reports}"),
+        };
         screen::say(&match run {
-            Imported::New(id) => match interim_reports {
-                0 => format!("{id} {shown}: {count}"),
-                left_out => format!("{id} {shown}: {count}; interim reports left out: {left_out}"),
-            },
-            Imported::Known(id) => format!("{id} {shown}: in the history already"),
+            Imported::New(id) => format!("{id} {file}{of_system}: {count}{left_out}"),
+            Imported::Known(id) => format!("{id} {file}{of_system}: in the history already"),
         })?;
     }
-    importer.finish()?;
-    Ok(exit)
+    Ok(())
 }

@@ -1,9 +1,9 @@
-//! `iogauge table`: prints the classic table of fio's output files.
+//! `iogauge table`: prints the classic table of fio's output files, and of tables made from them.
 
 use crate::args::{ExtraArgs, TableArgs, TableFormat};
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::history::fio_files::{FioFile, Problem};
+use iogauge_lab::history::fio_files::{FioFile, Problem, system_name};
 use iogauge_report::classic::{self, Extra};
 use iogauge_report::rows::Row;
 use std::path::Path;
@@ -21,8 +21,11 @@ pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
             exit = Exit::Usage;
             continue;
         };
-        let system = args.system.clone().unwrap_or_else(|| system(path));
-        rows.extend(file.results.iter().flat_map(|result| Row::of_fio(result, &system)));
+        let has_several = file.has_several_systems();
+        for (own, result) in &file.results {
+            let name = system_name(args.system.as_deref(), own.as_deref(), has_several);
+            rows.extend(Row::of_fio(result, &name.unwrap_or_else(|| system(path))));
+        }
     }
     // Nothing was read: no table without rows.
     if exit == Exit::Done || !rows.is_empty() {

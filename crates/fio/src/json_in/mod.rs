@@ -220,6 +220,7 @@ impl Content<'_> {
         FioResult {
             file: self.file.to_owned(),
             line,
+            from_table: false,
             fio_version: self.version.clone(),
             reported_unix_seconds: self.unix_seconds,
             host: job.hostname,

@@ -8,8 +8,8 @@ const LARGEST: f64 = 1e30;
 
 /// A printed number: its value, and one unit of its last printed digit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Figure {
-    pub(super) value: f64,
+pub(crate) struct Figure {
+    pub(crate) value: f64,
     pub(super) step: f64,
 }
 
@@ -108,7 +108,7 @@ fn scaled(figure: Figure, factor: f64) -> Option<Figure> {
 }
 
 /// Parses a count, rate or latency: `46.0k` is 46 000, `1.2M` is 1 200 000.
-pub(super) fn number(text: &str) -> Option<Figure> {
+pub(crate) fn number(text: &str) -> Option<Figure> {
     let (figure, rest) = leading(text)?;
     let factor = match rest.trim_ascii_end() {
         "" => 1.0,

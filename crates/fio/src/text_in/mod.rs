@@ -12,6 +12,7 @@ mod terse;
 use super::results_in::{Problem, Rates};
 use crate::reported_workload::ReportedWorkload;
 use building::{Building, Way};
+pub(super) use figure::number;
 use figure::{Prefix, bytes, field};
 use iogauge_model::result::{FioDisk, FioResult};
 use job_line::{AskedJobs, Reported};
@@ -111,15 +112,7 @@ impl<'a> TextReader<'a> {
         }
     }
 
-    /// Takes a line with its number, from 1.
-    pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Found)) {
-        // The text after a carriage return is what a terminal shows instead of a progress line.
-        let text = line.trim_ascii();
-        let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
-        self.bare_line(shown.unwrap_or(text), number, sink);
-    }
-
-    /// Like [`Self::line`], for a trimmed line without carriage returns.
+    /// Takes a trimmed line without carriage returns ([`shown`]), and its number, from 1.
     pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         let file = self.file;
         let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
@@ -344,6 +337,12 @@ impl<'a> TextReader<'a> {
     }
 }
 
+/// Returns what a terminal shows of a line: of progress lines, the text after the last carriage return.
+pub(super) fn shown(line: &str) -> &str {
+    let text = line.trim_ascii();
+    memrchr(b'\r', text.as_bytes()).map_or(text, |at| text[at + 1..].trim_ascii_start())
+}
+
 /// Returns true if all of these results are of processes that are also in the others.
 fn are_processes_of(some: &[Printed], others: &[Printed]) -> bool {
     fn process(printed: &Printed) -> Option<(u32, &str, u64)> {
@@ -377,7 +376,7 @@ mod tests {
             Found::Interim(reports) => assert_eq!(reports, 0),
         };
         for (line, number) in text.lines().zip(1..) {
-            reader.line(line, number, &mut sink);
+            reader.bare_line(shown(line), number, &mut sink);
         }
         reader.finish(&mut sink);
         let of_parts = ["its workload is unknown", "results may be missing"];

@@ -7,6 +7,7 @@ use super::{Ending, HistoryError, NewRun, RunId, UtcTime, run_lock};
 use iogauge_model::result::{RunDocument, StepResult};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use std::collections::BTreeMap;
 
 /// Finds imported runs by their content: the head's `target.content`. The index is not part of the
 /// schema, so a history of the same version may lack it.
@@ -94,6 +95,45 @@ pub enum Imported {
     Known(RunId),
 }
 
+/// The content of a file: a hash of its bytes, and their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Algorithm and hash: `xxh3-128:99aa…`.
+    pub hash: String,
+    /// Length of the file in bytes.
+    pub length: u64,
+}
+
+impl Content {
+    /// Returns the stored form of the only run of the file: `xxh3-128:99aa…:4096`.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        format!("{}{}", self.hash, Self::end(self.length))
+    }
+
+    /// Returns the stored form of one of several runs, by its number from 1: `xxh3-128:99aa…/2/3:4096`.
+    #[must_use]
+    pub fn part(&self, number: usize, all: usize) -> String {
+        format!("{}/{number}/{all}{}", self.hash, Self::end(self.length))
+    }
+
+    /// Returns the end of the stored form, which is the length of the file.
+    #[must_use]
+    pub fn end(length: u64) -> String {
+        format!(":{length}")
+    }
+
+    /// Parses the number of a run and the number of all of them.
+    fn part_of(&self, stored: &str) -> Option<(usize, usize)> {
+        let part = stored.strip_prefix(&self.hash)?.strip_suffix(&Self::end(self.length))?;
+        if part.is_empty() {
+            return Some((1, 1));
+        }
+        let (number, all) = part.strip_prefix('/')?.split_once('/')?;
+        Some((number.parse().ok()?, all.parse().ok()?))
+    }
+}
+
 /// A run of which some steps are kept.
 #[derive(Debug)]
 pub struct UnderWay {
@@ -118,12 +158,12 @@ impl Importer {
         Ok(Self { store, process })
     }
 
-    /// Returns the run with this content.
+    /// Returns the runs of a file with this content, in their order; none if one of them is missing.
     ///
     /// # Errors
     /// The history cannot be read.
-    pub fn known(&self, content: &str) -> Result<Option<RunId>, HistoryError> {
-        self.store.read(|connection| of_content(connection, content))
+    pub fn known(&self, content: &Content) -> Result<Vec<RunId>, HistoryError> {
+        self.store.read(|connection| of_file(connection, content))
     }
 
     /// Returns true if there may be a run whose content digest ends like this. Scans every imported
@@ -221,6 +261,18 @@ impl Importer {
         self.store.write(Durability::Process, |t| remove(t, &begun))
     }
 
+    /// Removes closed runs.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn remove(&mut self, runs: &[RunId]) -> Result<(), HistoryError> {
+        self.store.write(Durability::Process, |t| {
+            runs.iter().try_for_each(|id| {
+                t.execute("DELETE FROM run WHERE id = ?1", [id.as_str()]).map(drop)
+            })
+        })
+    }
+
     /// Writes all kept runs to the medium; costs one flush.
     ///
     /// # Errors
@@ -258,4 +310,39 @@ fn of_content(connection: &Connection, content: &str) -> rusqlite::Result<Option
                WHERE kind = 'import' AND json_extract(head, '$.target.content') = ?1";
     let id = connection.prepare_cached(sql)?.query_row([content], |row| row.get(0)).optional()?;
     Ok(id.map(RunId::stored))
+}
+
+fn of_file(connection: &Connection, content: &Content) -> rusqlite::Result<Vec<RunId>> {
+    let sql = "SELECT json_extract(head, '$.target.content'), id FROM run
+               WHERE kind = 'import' AND json_extract(head, '$.target.content') >= ?1
+               AND json_extract(head, '$.target.content') < ?1 || '~'";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map([&content.hash], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    // A version of iogauge that reads more of a file makes more runs of it.
+    let mut by_number: BTreeMap<usize, BTreeMap<usize, RunId>> = BTreeMap::new();
+    for row in rows {
+        let (stored, id) = row?;
+        if let Some((number, all)) = content.part_of(&stored) {
+            by_number.entry(all).or_default().entry(number).or_insert(RunId::stored(id));
+        }
+    }
+    let whole = by_number.into_iter().find(|(all, runs)| runs.len() == *all);
+    Ok(whole.map(|(_, runs)| runs.into_values().collect()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_content_tells_the_part_of_a_file() {
+        let content = Content { hash: "xxh3-128:ab".to_owned(), length: 7 };
+        assert_eq!(content.part_of(&content.whole()), Some((1, 1)));
+        assert_eq!(content.part_of(&content.part(2, 3)), Some((2, 3)));
+        for other in ["xxh3-128:ab:8", "xxh3-128:abc:7", "xxh3-128:ab/2:7", "xxh3-128:ab/2/x:7"] {
+            assert_eq!(content.part_of(other), None, "{other}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ pub use error::HistoryError;
 pub use export::{
     EXPORT_CSV_COLUMNS, EXPORT_CSV_FORMAT, EXPORT_FORMAT, ExportFormat, ExportFormatError,
 };
-pub use import::{Imported, Importer, ReadySteps, UnderWay, WholeRun};
+pub use import::{Content, Imported, Importer, ReadySteps, UnderWay, WholeRun};
 pub use label::Label;
 pub use path::{HistoryPath, data_directory};
 pub use query::{Filter, RunRow, RunState, StateError, StoredRun, StoredStep};

@@ -98,6 +98,13 @@ pub struct PercentileIntervals {
 }
 
 impl LatencySummary {
+    /// Returns true if there were latencies. Those of a classic table are known, but not their number: then `n` is 0,
+    /// and so is each statistic that the table lacks.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.n > 0 || self.max > 0 || self.mean > 0.0
+    }
+
     /// Summarizes a histogram. `mean_ci95` is the interval of its mean.
     #[must_use]
     pub fn of(histogram: &Histogram, mean_ci95: [f64; 2]) -> Self {

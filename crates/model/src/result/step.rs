@@ -36,6 +36,14 @@ pub struct DirectionResult {
     pub response_histogram: Option<Histogram>,
 }
 
+impl DirectionResult {
+    /// Returns the weight of the direction in a mean over directions: its I/Os, or its IOPS if only these are known.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        if self.ios > 0 { self.ios as f64 } else { self.iops.mean }
+    }
+}
+
 /// Results of one worker in a step.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkerResult {
@@ -274,13 +282,13 @@ impl StepResult {
     /// Returns reads and writes together; `None` if none completed.
     #[must_use]
     pub fn total(&self) -> Option<StepTotal> {
-        let moved: Vec<&DirectionResult> = self.moved().filter(|d| d.ios > 0).collect();
-        let ios: f64 = moved.iter().map(|d| d.ios as f64).sum();
-        let sum_ns: f64 = moved.iter().map(|d| d.service_ns.mean * d.ios as f64).sum();
-        (ios > 0.0).then(|| StepTotal {
+        let moved: Vec<&DirectionResult> = self.moved().filter(|d| d.weight() > 0.0).collect();
+        let weight: f64 = moved.iter().map(|d| d.weight()).sum();
+        let sum_ns: f64 = moved.iter().map(|d| d.service_ns.mean * d.weight()).sum();
+        (weight > 0.0).then(|| StepTotal {
             iops: moved.iter().map(|d| d.iops.mean).sum(),
             bytes_per_sec: moved.iter().map(|d| d.bytes_per_sec).sum(),
-            mean_ns: sum_ns / ios,
+            mean_ns: sum_ns / weight,
             max_ns: moved.iter().map(|d| d.service_ns.max).max().unwrap_or(0),
         })
     }
@@ -300,9 +308,9 @@ impl StepResult {
     /// True if nothing was measured: no read, write or flush completed or failed, and no data was verified.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let ended = |d: &DirectionResult| d.ios + d.errors;
+        let ended = |d: &DirectionResult| d.weight() > 0.0 || d.errors > 0;
         let checked = self.verify.as_ref().is_some_and(|verify| verify.units + verify.unjudged > 0);
-        self.directions().map(ended).sum::<u64>() == 0 && !checked
+        !self.directions().any(ended) && !checked
     }
 
     /// Verification units with wrong data.

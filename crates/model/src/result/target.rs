@@ -146,7 +146,7 @@ pub struct FioTarget {
     pub fio_version: String,
     /// The system that the results are from, as named in the import.
     pub system: String,
-    /// Digest of the file's content.
+    /// Digest of the file's content; if the file names several systems, with the number of this one and of all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }

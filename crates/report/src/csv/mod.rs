@@ -157,19 +157,22 @@ fn write_step<W: Write>(
     for (word, direction) in [("read", &step.read), ("write", &step.write), ("sync", &step.sync)] {
         let Some(direction) = direction else { continue };
         let mut row = place.cells(word);
+        // A row of a table lacks most of it.
+        let is_row = step.fio.as_ref().is_some_and(|fio| fio.from_table);
+        let counted = |text: String| if is_row { String::new() } else { text };
         row.extend([
             step.queue_depth.to_string(),
             optional(step.rate_iops),
             step.queue_depth_achieved.to_string(),
-            step.seconds.to_string(),
-            direction.ios.to_string(),
-            direction.errors.to_string(),
+            counted(step.seconds.to_string()),
+            counted(direction.ios.to_string()),
+            counted(direction.errors.to_string()),
         ]);
         row.extend(estimate(&direction.iops));
         row.push(direction.bytes_per_sec.to_string());
         row.extend(latency(Some(&direction.service_ns)));
         row.extend(latency(direction.response_ns.as_ref()));
-        row.push(step.cpu.ns_per_io.to_string());
+        row.push(counted(step.cpu.ns_per_io.to_string()));
         row.push(optional(step.physical.as_ref().and_then(|p| p.ratio_to_logical)));
         row.extend(sureness(&direction.iops, &direction.service_ns));
         table.write_record(&row)?;
@@ -263,7 +266,10 @@ fn estimate(estimate: &Estimate) -> [String; 3] {
 fn sureness(iops: &Estimate, latency: &LatencySummary) -> [String; 4] {
     let ends = if latency.n == 0 { [None, None] } else { latency.mean_ci95.map(Some) };
     let [low, high] = ends.map(optional);
-    [iops.n.to_string(), latency.n.to_string(), low, high]
+    // The number of latencies is unknown, not 0.
+    let n =
+        if latency.n == 0 && latency.is_known() { String::new() } else { latency.n.to_string() };
+    [iops.n.to_string(), n, low, high]
 }
 
 fn limit(limits: &[LimitValue]) -> [String; 5] {
@@ -277,8 +283,9 @@ fn limit(limits: &[LimitValue]) -> [String; 5] {
 }
 
 fn latency(summary: Option<&LatencySummary>) -> [String; 8] {
-    let Some(l) = summary.filter(|summary| summary.n > 0) else { return Default::default() };
+    let Some(l) = summary.filter(|summary| summary.is_known()) else { return Default::default() };
+    let known = |value: u64| if l.n == 0 && value == 0 { String::new() } else { value.to_string() };
     let [p50, p95, p99, p999, p9999, max] =
-        [l.p50, l.p95, l.p99, l.p999, l.p9999, l.max].map(|value| value.to_string());
+        [l.p50, l.p95, l.p99, l.p999, l.p9999, l.max].map(known);
     [l.mean.to_string(), l.min.to_string(), p50, p95, p99, p999, p9999, max]
 }

@@ -213,8 +213,9 @@ fn of_fio(fio: &FioResult, step: &StepResult) -> Option<Kind> {
     let mut blocks = [&fio.read, &fio.write].into_iter().flatten().map(|d| d.block);
     let block = blocks.next()??;
     let alike = block.min_bytes == block.max_bytes && blocks.all(|other| other == Some(block));
-    let reads = step.read.as_ref().map_or(0, |d| d.ios) as f64;
-    let share = reads / (step.ios().max(1) as f64) * 100.0;
+    let reads = step.read.as_ref().map_or(0.0, DirectionResult::weight);
+    let all: f64 = step.moved().map(DirectionResult::weight).sum();
+    let share = if all > 0.0 { reads / all * 100.0 } else { 0.0 };
     let nearest = (share / 5.0).round() * 5.0;
     let share = if (share - nearest).abs() <= 1.0 { nearest } else { share.round() };
     let known = alike && fio.mixed.is_none();

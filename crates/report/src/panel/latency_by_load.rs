@@ -229,5 +229,9 @@ fn description(along: Along, loads: &[Load]) -> String {
         text.push_str(&format!(", {} {}.", count(load.sample.row.iops), load.sample.terms.rate));
         text
     };
-    loads.iter().map(one).collect::<Vec<_>>().join(" ")
+    let mut text = loads.iter().map(one).collect::<Vec<_>>().join(" ");
+    if loads.iter().any(|load| load.shares.is_some() && load.sample.row.shares_are_whole) {
+        text.push_str(" Shares are whole percentages from a table, truncated.");
+    }
+    text
 }

@@ -131,6 +131,7 @@ fn directions(
             iops: result.iops.mean,
             shares: of_histogram(histogram),
             shares_are_joint: false,
+            shares_are_whole: false,
             percentiles_ns: PERCENTS.map(percentile),
         }
     };
@@ -162,6 +163,7 @@ fn of_point(system: &str, load: Option<&Load>, point: &CurvePoint) -> Row {
         iops: point.iops.mean,
         shares: Some(point.latency_shares.clone()).filter(|shares| !shares.is_empty()),
         shares_are_joint: false,
+        shares_are_whole: false,
         percentiles_ns: PERCENTS.map(|percent| of_summary(summary, percent)),
     }
 }

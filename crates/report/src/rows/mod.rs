@@ -6,12 +6,10 @@ mod share;
 
 pub(crate) use documents::{of_all, planned, rows_of_step};
 pub use documents::{rows_of_find, rows_of_run, rows_of_suite};
+pub use iogauge_model::classic::PERCENTS;
 use iogauge_model::result::{BlockRange, FioDirection, FioResult, LatencyShare};
-use share::fold;
 pub(crate) use share::{Bounds, FINE, Fold, WIDE};
-
-/// Percentiles of a row.
-pub const PERCENTS: [f64; 6] = [95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+use share::{fold, fold_whole};
 
 /// One direction of one test.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,6 +39,8 @@ pub struct Row {
     pub shares: Option<Vec<LatencyShare>>,
     /// True if the shares include the other direction, as those that fio itself counts do.
     pub shares_are_joint: bool,
+    /// True if the shares are whole percentages from a table, truncated, one for each of its columns.
+    pub shares_are_whole: bool,
     /// Percentiles at [`PERCENTS`], in nanoseconds; `None` if unknown.
     pub percentiles_ns: [Option<u64>; 6],
 }
@@ -69,7 +69,8 @@ impl Row {
                 side: word.chars().next().unwrap_or(' '),
                 is_half,
                 is_synchronous: result.is_synchronous,
-                bytes_per_sec: Some(direction.bytes_per_sec),
+                bytes_per_sec: Some(direction.bytes_per_sec)
+                    .filter(|bytes| !result.from_table || *bytes > 0.0),
                 latency: direction.latency().map(|latency| RowLatency {
                     mean_ns: latency.mean_ns,
                     min_ns: latency.min_ns as f64,
@@ -79,6 +80,7 @@ impl Row {
                 iops: direction.iops,
                 shares,
                 shares_are_joint,
+                shares_are_whole: result.from_table,
                 percentiles_ns: PERCENTS.map(|percent| direction.percentile_ns(percent)),
             }
         };
@@ -112,6 +114,13 @@ impl Row {
     /// Returns the shares folded into the columns of a table.
     pub(crate) fn shares<const N: usize>(&self, bounds: &Bounds<N>) -> [Option<Fold>; N] {
         match &self.shares {
+            // The columns of printed text are wider than those of R code and CSV.
+            Some(shares)
+                if self.shares_are_whole && shares.len() != FINE.len() && N == FINE.len() =>
+            {
+                [None; N]
+            }
+            Some(shares) if self.shares_are_whole => fold_whole(shares, bounds).map(Some),
             Some(shares) => fold(shares, bounds).map(Some),
             None => [None; N],
         }

@@ -1,55 +1,60 @@
 //! Shares of I/Os by latency, folded into columns.
 
 use iogauge_model::Histogram;
-use iogauge_model::result::{LATENCY_SHARE_BOUNDS_NS, LatencyShare};
+use iogauge_model::classic::{BOUNDS_NS, PRINTED_BOUNDS_NS};
+use iogauge_model::result::LatencyShare;
 
 /// Columns as upper bounds in nanoseconds; the last one has no bound.
 pub(crate) type Bounds<const N: usize> = [Option<u64>; N];
 
-const US: u64 = 1_000;
-const MS: u64 = 1_000_000;
-
 /// Columns of the plain table: 50us 1ms 4ms 10ms 20ms 50ms .1s 1s 2s 2s+.
-pub(crate) const WIDE: Bounds<10> = [
-    Some(50 * US),
-    Some(MS),
-    Some(4 * MS),
-    Some(10 * MS),
-    Some(20 * MS),
-    Some(50 * MS),
-    Some(100 * MS),
-    Some(1000 * MS),
-    Some(2000 * MS),
-    None,
-];
+pub(crate) const WIDE: Bounds<10> = PRINTED_BOUNDS_NS;
 
 /// Columns of the R and CSV tables: us50 … s2, and s5 for the rest.
-pub(crate) const FINE: Bounds<16> = LATENCY_SHARE_BOUNDS_NS;
+pub(crate) const FINE: Bounds<16> = BOUNDS_NS;
 
 /// Percentage in a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Fold(f64);
+pub(crate) struct Fold {
+    percent: f64,
+    /// True if there are I/Os, perhaps too few for a whole percentage.
+    any: bool,
+}
 
 impl Fold {
     /// Returns the exact value.
     pub(crate) fn percent(self) -> f64 {
-        self.0
+        self.percent
     }
 
     /// Formats the percentage truncated to an integer, 0 if there is none.
     pub(crate) fn zero(self) -> String {
         // A sum of shares in hundredths that should be 23 may be 22.999999999999996.
-        format!("{:.0}", (self.0 + 1e-6).floor())
+        format!("{:.0}", (self.percent + 1e-6).floor())
     }
 
     /// Like [`Self::zero`], but blank if there is none.
     pub(crate) fn blank(self) -> String {
-        if self.0 > 0.0 { self.zero() } else { String::new() }
+        if self.any { self.zero() } else { String::new() }
     }
 }
 
 /// Adds shares up into columns.
 pub(super) fn fold<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) -> [Fold; N] {
+    folded(shares, bounds, |share| share.percent > 0.0)
+}
+
+/// Like [`fold`], for whole percentages of a table: less than one is 0 there.
+pub(super) fn fold_whole<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) -> [Fold; N] {
+    folded(shares, bounds, |_| true)
+}
+
+/// Adds shares up into columns; `is_any` returns true for a share that has I/Os.
+fn folded<const N: usize>(
+    shares: &[LatencyShare],
+    bounds: &Bounds<N>,
+    is_any: fn(&LatencyShare) -> bool,
+) -> [Fold; N] {
     let mut folded = [Fold::default(); N];
     for share in shares {
         let fits = |bound: &Option<u64>| match (bound, share.below_ns) {
@@ -58,7 +63,8 @@ pub(super) fn fold<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) 
             (Some(_), None) => false,
         };
         if let Some(column) = bounds.iter().position(fits) {
-            folded[column].0 += share.percent;
+            folded[column].percent += share.percent;
+            folded[column].any |= is_any(share);
         }
     }
     folded
@@ -73,6 +79,9 @@ pub(super) fn of_histogram(histogram: &Histogram) -> Option<Vec<LatencyShare>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
 
     #[test]
     fn share_columns_are_truncated_not_rounded() {
@@ -100,6 +109,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn whole_percentages_of_less_than_one_are_0_and_not_blank() {
+        let shares = [(50 * US, 0.0), (MS, 52.0)]
+            .map(|(below_ns, percent)| LatencyShare { below_ns: Some(below_ns), percent });
+        assert_eq!(fold_whole(&shares, &WIDE).map(Fold::blank)[..3], ["0", "52", ""]);
+        assert_eq!(fold(&shares, &WIDE).map(Fold::blank)[..3], ["", "52", ""]);
+    }
+
     proptest! {
         #[test]
         fn histogram_shares_sum_to_100_percent(values in prop::collection::vec(0u64..1 << 41, 1..100)) {
@@ -108,7 +125,7 @@ mod tests {
             let shares = of_histogram(&histogram).unwrap();
             prop_assert!((shares.iter().map(|s| s.percent).sum::<f64>() - 100.0).abs() < 1e-6);
             let below_2_s = values.iter().filter(|v| **v < 1_990_000_000).count() as f64;
-            let folded: f64 = fold(&shares, &WIDE)[..9].iter().map(|fold| fold.0).sum();
+            let folded: f64 = fold(&shares, &WIDE)[..9].iter().map(|fold| fold.percent).sum();
             prop_assert!(folded >= below_2_s / values.len() as f64 * 100.0 - 1e-6);
         }
     }

@@ -1,10 +1,10 @@
 //! What fio reports beyond the figures of a step: sampled rates, the steady state, devices.
 
 use super::grid::{Grid, Kind};
-use super::names::count;
+use super::names::{count, plural};
 use super::run::bandwidth;
 use super::sheet::{Paint, Sheet};
-use iogauge_model::result::{FioDisk, FioResult, FioSamples, FioSteadyState};
+use iogauge_model::result::{FioDisk, FioResult, FioSamples, FioSteadyState, StepResult};
 use iogauge_model::units::Bytes;
 
 pub(super) fn write(sheet: &mut Sheet, result: &FioResult) {
@@ -13,6 +13,17 @@ pub(super) fn write(sheet: &mut Sheet, result: &FioResult) {
     }
     write_samples(sheet, result);
     write_disks(sheet, &result.disks);
+}
+
+/// Formats `8 users; average queue depth 7.9; a row of a table, without run time and numbers of I/Os`.
+pub(super) fn of_table(row: &FioResult, step: &StepResult) -> String {
+    let mut known = Vec::new();
+    known.extend(row.users.map(|users| plural(users.into(), "user")));
+    if step.queue_depth_achieved > 0.0 {
+        known.push(format!("average queue depth {:.1}", step.queue_depth_achieved));
+    }
+    known.push("a row of a table, without run time and numbers of I/Os".to_owned());
+    known.join("; ")
 }
 
 /// Formats `Steady state (iops within 0.3%): attained, 0.21% at the end`.

@@ -218,10 +218,9 @@ pub(super) fn rate(estimate: &Estimate, unit: &str) -> String {
     }
 }
 
-/// Formats nanoseconds; in powers of ten beyond a million seconds. Returns an empty string if nothing was
-/// counted.
+/// Formats nanoseconds; in powers of ten beyond a million seconds. Returns an empty string if the value is unknown.
 pub(super) fn latency(summary: &LatencySummary, value: f64) -> String {
-    if summary.n == 0 {
+    if summary.n == 0 && value == 0.0 {
         String::new()
     } else if value < 1e15 {
         Latency(value).to_string()

@@ -74,7 +74,10 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     if let Some(rate) = step.rate_iops {
         asked = format!("{} IOPS offered; {asked}", count(rate));
     }
-    sheet.text(Paint::Plain, &format!("{asked}; {:.1} s", step.seconds));
+    match step.fio.as_ref().filter(|fio| fio.from_table) {
+        Some(row) => sheet.text(Paint::Plain, &fio::of_table(row, step)),
+        None => sheet.text(Paint::Plain, &format!("{asked}; {:.1} s", step.seconds)),
+    }
     let own = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
     write_directions(sheet, "IOPS", &own);
     for (index, job) in step.jobs.iter().enumerate() {
@@ -100,6 +103,7 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         verify::write(sheet, verified);
     }
     match &step.fio {
+        Some(row) if row.from_table => {}
         // Earlier versions stored 0 for what fio does not report.
         Some(fio) => {
             write_cpu(sheet, &CpuUse { machine_percent: None, ..step.cpu });

@@ -401,8 +401,8 @@ fn results(document: &str, noise: &Complaints) -> Vec<FioResult> {
     let read = read_results("fio", document.as_bytes(), &mut |found| match found {
         Reading::Result(result) => results.push(*result),
         Reading::Problem(problem) => noise.note(&problem.to_string()),
-        // It is one document.
-        Reading::Interim(_) => {}
+        // It is one document, which names no system.
+        Reading::Interim(_) | Reading::System(_) => {}
     });
     // Reading text from memory does not fail.
     debug_assert!(read.is_ok());

@@ -28,6 +28,10 @@ pub struct FioResult {
     pub file: String,
     /// First line of the results in the file, from 1.
     pub line: u64,
+    /// True if the file has only a row of a classic table for them. Such a row has neither numbers of I/Os and bytes nor
+    /// times, which are 0 here, and its shares are whole percentages, truncated.
+    #[serde(skip_serializing_if = "is_default")]
+    pub from_table: bool,
     /// Version of fio, such as `3.33`; empty if not in the file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fio_version: String,
@@ -100,9 +104,9 @@ pub struct FioResult {
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioDirection {
-    /// Number of I/Os.
+    /// Number of I/Os; 0 if not in the file.
     pub ios: u64,
-    /// Bytes transferred.
+    /// Bytes transferred; 0 if not in the file.
     pub bytes: u64,
     /// I/Os that transferred fewer bytes than requested.
     #[serde(skip_serializing_if = "is_default")]
@@ -110,10 +114,11 @@ pub struct FioDirection {
     /// I/Os dropped.
     #[serde(skip_serializing_if = "is_default")]
     pub dropped_ios: u64,
-    /// Bytes per second.
+    /// Bytes per second; 0 if not in the file.
     pub bytes_per_sec: f64,
     /// I/Os per second.
     pub iops: f64,
+    /// Time in which I/Os were done; 0 if not in the file.
     pub runtime_ns: u64,
     /// Bandwidth of the intervals in which fio sampled it, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,8 @@ impl FioResult {
     ///
     /// Service time is fio's total latency, with fio's percentiles, which are of completion latency unless
     /// fio was configured otherwise. A percentile that fio did not report is the next higher one it did, or
-    /// the maximum. There are no intervals: of its samples, fio reports only statistics
+    /// the maximum; if the result is [from a table](FioResult::from_table), it is 0, which means unknown. There are no
+    /// intervals: of its samples, fio reports only statistics
     /// ([`FioDirection::sampled_iops`]). The queue depth
     /// achieved is computed from rate and latency by Little's law. fio reports no rate of flushes: it is their
     /// number divided by the longest run time of the other directions. Directions reported as one are in
@@ -66,7 +67,8 @@ impl FioResult {
         step
     }
 
-    /// Returns a short label: `job1: randread 8 KiB depth 16 (2×8)`.
+    /// Returns a short label: `job1: randread 8 KiB depth 16 (2×8)`, or `randread 8 KiB by 16 users` for a row of a
+    /// table, in which tests have no other name.
     #[must_use]
     pub fn label(&self) -> String {
         let mut label = self.name.clone();
@@ -80,7 +82,8 @@ impl FioResult {
         if !self.host.is_empty() {
             write!(label, " on {}", self.host)?;
         }
-        if !self.rw.is_empty() {
+        let is_named_so = self.from_table && self.rw == self.name;
+        if !self.rw.is_empty() && !is_named_so {
             write!(label, ": {}", self.rw)?;
         }
         let block = self.directions().find_map(|(_, direction)| direction.block);
@@ -89,6 +92,9 @@ impl FioResult {
             if block.max_bytes != block.min_bytes {
                 write!(label, "–{}", Bytes(block.max_bytes))?;
             }
+        }
+        if let (true, Some(users)) = (self.from_table, self.users) {
+            write!(label, " by {users} user{}", if users == 1 { "" } else { "s" })?;
         }
         if let Some(queue_depth) = self.queue_depth() {
             write!(label, " depth {queue_depth}")?;
@@ -112,7 +118,7 @@ impl FioResult {
             short: direction.short_ios,
             iops: Estimate::exact(direction.iops),
             bytes_per_sec: direction.bytes_per_sec,
-            service_ns: summary(direction),
+            service_ns: summary(direction, self.from_table),
             response_ns: None,
             service_histogram: direction.histogram().unwrap_or_else(Histogram::empty),
             response_histogram: None,
@@ -133,13 +139,16 @@ fn outstanding(direction: &FioDirection) -> f64 {
     direction.latency().map_or(0.0, |latency| direction.iops * latency.mean_ns / 1e9)
 }
 
-fn summary(direction: &FioDirection) -> LatencySummary {
+fn summary(direction: &FioDirection, from_table: bool) -> LatencySummary {
     let none = FioLatency::default();
     let latency = direction.latency().unwrap_or(&none);
     let reported = [&direction.clat, &direction.lat].into_iter().flatten();
     let mut reported = reported.map(|latency| &latency.percentiles[..]).filter(|p| !p.is_empty());
     let percentiles = reported.next().unwrap_or_default();
     let at = |percent: f64| {
+        if from_table {
+            return direction.percentile_ns(percent).unwrap_or(0);
+        }
         let enough = percentiles.iter().filter(|(p, _)| *p >= percent - 1e-6);
         enough.map(|(_, value_ns)| *value_ns).min().unwrap_or(latency.max_ns)
     };
@@ -214,6 +223,22 @@ mod tests {
         let step = with(result().read).to_step();
         assert_eq!(step.sync.unwrap().iops.mean, 250.0);
         assert_eq!(with(None).to_step().sync.unwrap().iops.mean, 0.0, "the time is unknown");
+    }
+
+    #[test]
+    fn step_of_a_table_row_has_rates_but_no_invented_percentiles() {
+        let mut row =
+            FioResult { from_table: true, name: "randread".to_owned(), iodepth: None, ..result() };
+        let read = row.read.as_mut().unwrap();
+        (read.ios, read.runtime_ns) = (0, 0);
+        let step = row.to_step();
+        let total = step.total().unwrap();
+        assert_eq!((total.iops, total.mean_ns), (40_000.0, 200_000.0));
+        assert!(!step.is_empty());
+        assert_eq!((step.label.as_str(), step.queue_depth), ("randread 8 KiB by 8 users", 8));
+        let service = step.read.unwrap().service_ns;
+        assert!(service.is_known());
+        assert_eq!((service.n, service.p50, service.p95, service.p99), (0, 190_000, 0, 500_000));
     }
 
     #[test]
