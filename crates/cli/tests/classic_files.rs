@@ -67,6 +67,8 @@ fn each_system_of_a_table_becomes_a_run() {
     assert!(lines[0].ends_with("printed-tables.txt (Volume A): 22 results"), "{told}");
     assert!(lines[1].ends_with("printed-tables.txt (Volume B): 22 results"), "{told}");
     assert_eq!(systems(&place), ["Volume A", "Volume B"]);
+    let list = place.run(&["history", "list"]).ends(0).stdout;
+    assert!(list.contains("Volume A: 22 steps") && list.contains("Volume B: 22 steps"), "{list}");
 
     // The same bytes under another name are known, both of them.
     fs::copy(&file, place.work().join("copy.txt")).unwrap();

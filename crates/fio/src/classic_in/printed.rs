@@ -81,8 +81,14 @@ pub(super) fn cells(
     let Some(side) = sides.clone().find(is_sized) else {
         let has_figure =
             |at: usize| words.get(at + 1).is_some_and(|word| number(word.text).is_some());
-        let reason = "the block size is neither a size nor -".to_owned();
-        return (is_below_heading && sides.any(has_figure)).then_some(Err(reason));
+        let reason = if sides.any(has_figure) {
+            "the block size is neither a size nor -"
+        } else if is_cut(&words) {
+            "it ends before the direction"
+        } else {
+            return None;
+        };
+        return is_below_heading.then(|| Err(reason.to_owned()));
     };
     let figures = &words[side + 1..];
     if figures.len() < FIGURES {
@@ -90,6 +96,15 @@ pub(super) fn cells(
         return is_below_heading.then_some(Err(reason));
     }
     Some(parsed(text, &words, side, behind))
+}
+
+/// Returns true for the begin of a row: a test, its users, and nothing but a size behind them.
+fn is_cut(words: &[Word<'_>]) -> bool {
+    match words {
+        [test, users] => row::is_word(test.text) && row::users(users.text).is_some(),
+        [_, users, size] => row::users(users.text).is_some() && row::size(size.text).is_some(),
+        _ => false,
+    }
 }
 
 fn parsed<'a>(

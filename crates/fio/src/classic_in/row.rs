@@ -118,6 +118,11 @@ pub(super) fn result(cells: &Cells<'_>) -> Result<FioResult, String> {
     Ok(result)
 }
 
+/// Returns true for a word of fio for direction and order.
+pub(super) fn is_word(name: &str) -> bool {
+    WORDS.iter().any(|(word, _)| *word == name)
+}
+
 /// Returns fio's word for the test, which is empty if the name is none, and the letter of the direction.
 fn rw_and_side(name: &str, side: Option<char>) -> (&str, char) {
     let word = WORDS.iter().find(|(word, _)| *word == name);

@@ -128,6 +128,8 @@ fn malformed_rows_are_told_with_the_reason() {
         ("read  1   8Q r  1 1 1 1 1 1", "the block size is neither a size nor -"),
         ("read  1   0 r  1 1 1 1 1 1", "the block size is neither a size nor -"),
         ("read  1   8K r  1 1 1", "3 figures instead of 6"),
+        ("read  1   8K", "it ends before the direction"),
+        ("randread  16", "it ends before the direction"),
         ("read  0   8K r  1 1 1 1 1 1", "the number of users cannot be \"0\""),
         ("read   8K r  1 1 1 1 1 1", "the number of users is missing behind read"),
         ("16   8K r  1 1 1 1 1 1", "the name of the test is missing"),

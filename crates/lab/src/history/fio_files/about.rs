@@ -106,7 +106,16 @@ impl About {
             caveats: Vec::new(),
             environment: Environment::default(),
         };
-        let verdict = self.first.as_ref().map(|f| (words.verdict)(&f.to_step(), self.results));
-        WholeRun { run, document, verdict: verdict.unwrap_or_default() }
+        WholeRun { run, document, verdict: self.verdict(is_one_of_several, words) }
+    }
+
+    /// Returns the result in one line. Runs of one file differ by their system, which lists do not show otherwise.
+    fn verdict(&self, is_one_of_several: bool, words: &Words<'_>) -> String {
+        let Some(first) = &self.first else { return String::new() };
+        let verdict = (words.verdict)(&first.to_step(), self.results);
+        match &self.system {
+            Some(system) if is_one_of_several => format!("{system}: {verdict}"),
+            _ => verdict,
+        }
     }
 }
