@@ -18,7 +18,7 @@ build: ## Build the release binary
 
 # No --limit: the default fits the disk, so that rotating disks get an answer, too.
 run: ## Build a quick version, then find the capacity of the storage under this directory
-	@echo 'This builds iogauge (less than two minutes with two processors), then writes a test file of 1 GiB into'
+	@echo 'This builds iogauge (about two minutes with two processors), then writes a test file of 1 GiB into'
 	@echo 'this directory, measures for 30 s how many random reads it sustains within a p99 of 5 ms (50 ms on a'
 	@echo 'rotating disk), and removes the file. Ctrl-C ends it at any time.'
 	$(CARGO) build --profile quick -p iogauge --no-default-features
