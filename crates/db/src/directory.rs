@@ -300,7 +300,7 @@ impl Directory {
         self.take(self.there()?.open_or_create(LOCK)?, File::try_lock)
     }
 
-    /// Keeps the folder from being removed. Other runs can write and read meanwhile. The user may lack write permission
+    /// Keeps the data from being removed. Other runs can write and read meanwhile. The user may lack write permission
     /// if a run has read before.
     ///
     /// # Errors

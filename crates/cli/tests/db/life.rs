@@ -164,7 +164,7 @@ fn suggested_next_commands_work() {
     }
     let more = next(db("run", &["--mode=write", "--processes=9"]), 2);
     shell(&place, &more).ends(0);
-    let again = next(db("create-globals", &["--globals=1", "--subscripts=10"]), 2);
+    let again = next(db("create-globals", &["--globals=10", "--subscripts=10"]), 2);
     shell(&place, &again).ends(0);
     assert_eq!(db("sizes", &[]).ends(0).stdout, format!("10{}\n", ",2000".repeat(10)));
     let purge = next(db("setup", &["--size=1m", "--quiet"]), 3).replace(" first", " --yes");

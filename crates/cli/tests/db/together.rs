@@ -30,6 +30,9 @@ fn a_read_run_goes_on_beside_one_that_writes() {
         let purged = db.run("purge", &["--yes"]);
         purged.code == Some(3) && purged.stderr.contains("another run works on this database")
     });
+    let replaced = db.run("create-globals", &["--recreate", "--subscripts=10"]);
+    assert_one_line(replaced, 3, &["another run works on this database"]);
+    assert_eq!(db.run("sizes", &[]).ends(0).stdout, "2,1000,1000\n");
     db.place.run(&["db", "stop"]).ends(0);
     drop(reading);
     eventually(|| db.place.runs().iter().all(|run| run.1 != "running"));
@@ -45,6 +48,8 @@ fn recreated_globals_begin_anew() {
     // Wrong numbers remove nothing.
     let wrong = db.run("create-globals", &["--recreate", "--subscripts=0"]);
     assert_one_line(wrong, 2, &["--subscripts must be between 1 and"]);
+    let large = db.run("create-globals", &["--recreate", "--globals=100", "--subscripts=1g"]);
+    assert_one_line(large, 3, &["of the disk free"]);
     assert_eq!(db.run("sizes", &[]).ends(0).stdout, "3,1000,1000,1000\n");
     let made = ["--globals=2", "--subscripts=500", "--recreate", "--quiet"];
     db.run("create-globals", &made).ends(0);

@@ -128,6 +128,10 @@ pub fn dropped_globals_leave_a_database_as_after_setup(fixture: &Fixture) {
     let per_worker = at_work.pool.stop();
     let last = at_work.check(db.as_ref(), &per_worker);
     assert!(last.iter().all(|sequence| *sequence > 0), "{last:?}");
+    let reading = fixture.open().begin(&RunPlan { writers: 0, reads: true }).unwrap();
+    let running = db.drop_globals();
+    assert!(matches!(running, Err(DbError::Busy(_))), "{running:?}");
+    drop(reading);
     let identity = db.identity().unwrap();
     db.drop_globals().unwrap();
     for db in [&db, &fixture.open()] {

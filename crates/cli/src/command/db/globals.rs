@@ -25,24 +25,27 @@ pub fn create(args: &CreateGlobalsArgs, interrupt: &Interrupt) -> anyhow::Result
     let there = database.globals()?;
     let wanted = Wanted {
         there: 0,
+        replaces: args.recreate,
         globals: args.globals,
         subscripts: args.subscripts,
         value_bytes: value_bytes(&args.filling, DEFAULT_VALUE_BYTES)?,
     };
     wanted.check()?;
-    if args.recreate {
-        drop_globals(database.as_ref())?;
-    } else if !there.is_empty() {
+    if !args.recreate && !there.is_empty() {
         let (n, made) = match there.len() {
             1 => (1, "global has"),
             n => (n, "globals have"),
         };
-        let text = format!(
-            "{n} {made} been made already, which --recreate replaces; hint: run iogauge db add-globals {} \
-             --globals {}",
-            url.typed(),
-            args.globals
-        );
+        let hint = if args.globals as usize > n {
+            let total = args.globals;
+            format!(
+                ", which --recreate replaces; hint: run iogauge db add-globals {} --total {total}",
+                url.typed()
+            )
+        } else {
+            "; hint: use --recreate to replace them".to_owned()
+        };
+        let text = format!("{n} {made} been made already{hint}");
         return Err(Usage(text).into());
     }
     wanted.make(&args.filling, &url, database.as_ref(), interrupt)
@@ -73,6 +76,7 @@ pub fn add(args: &AddGlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
     }
     let wanted = Wanted {
         there,
+        replaces: false,
         globals,
         subscripts: args.subscripts.unwrap_or(first.subscripts),
         value_bytes: value_bytes(&args.filling, first.value_bytes)?,
@@ -98,6 +102,8 @@ fn value_bytes(args: &FillingArgs, preset: usize) -> Result<usize, Usage> {
 struct Wanted {
     /// Number of those that exist.
     there: u32,
+    /// True if what exists is removed before.
+    replaces: bool,
     globals: u32,
     subscripts: u64,
     value_bytes: usize,
@@ -121,13 +127,17 @@ impl Wanted {
         database: &dyn Database,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Exit> {
-        let Self { there, globals, subscripts, value_bytes } = *self;
+        let Self { there, replaces, globals, subscripts, value_bytes } = *self;
         let all = subscripts * u64::from(globals);
         let subscript_bytes = database.subscript_bytes(value_bytes as u64);
         let mut room = check_reserve(database, all.saturating_mul(subscript_bytes), |fits| {
             let fit = fits / subscript_bytes / u64::from(globals);
             (fit > 0).then(|| format!("--subscripts {fit} or less"))
         })?;
+        // Not before the check, which may refuse.
+        if replaces {
+            drop_globals(database)?;
+        }
         let begin = Instant::now();
         let unit = Unit::Count("subscripts");
         with_progress("filling", unit, args.quiet, None, interrupt, |progress| {

@@ -279,7 +279,7 @@ impl Database for Gtm {
 
     fn drop_globals(&self) -> Result<(), DbError> {
         self.directory.marker()?;
-        let held = self.directory.lock()?;
+        let held = self.directory.lock_alone()?;
         let mut marker = self.deserted()?;
         let globals = std::mem::take(&mut marker.globals);
         self.directory.write(&marker)?;

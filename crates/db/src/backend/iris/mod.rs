@@ -303,6 +303,7 @@ impl Database for Iris {
 
     fn drop_globals(&self) -> Result<(), DbError> {
         let (mut keeper, mut note) = self.lock(&Arc::default())?;
+        keeper.lock(Lock::Alone, &self.instance)?;
         let globals = std::mem::take(&mut note.marker.globals);
         keeper.mark(&note)?;
         let installation = self.installation();

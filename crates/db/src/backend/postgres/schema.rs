@@ -98,7 +98,7 @@ impl Schema {
         self.take(connection, function, LOCK_CLASS)
     }
 
-    /// Takes the lock of runs that only read: they share it, and a purge has it alone.
+    /// Takes the lock of runs that only read: they share it, and what removes data has it alone.
     pub(super) fn lock_readers(
         &self,
         connection: &mut Connection,
@@ -236,6 +236,7 @@ impl Schema {
         in_transaction(connection, |connection| {
             let globals = self.globals(connection)?;
             self.lock(connection, "pg_try_advisory_xact_lock")?;
+            self.lock_readers(connection, "pg_try_advisory_xact_lock")?;
             for Global { number, .. } in globals {
                 let (table, worker) = (self.global(number), self.worker(number));
                 connection.run(&format!("DROP TABLE {table}; DROP TABLE {worker}"))?;

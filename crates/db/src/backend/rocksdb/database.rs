@@ -227,7 +227,7 @@ impl Database for RocksDb {
 
     fn drop_globals(&self) -> Result<(), DbError> {
         self.marker()?;
-        let lock = self.directory.lock()?;
+        let locks = self.directory.lock_alone()?;
         let mut marker = self.marker()?;
         let (mut db, _) = library::open(self.folder(), &self.options(&marker)?)?;
         let globals = std::mem::take(&mut marker.globals);
@@ -237,7 +237,7 @@ impl Database for RocksDb {
             db.delete(key(number.into())).map_err(|error| fault(self.folder(), &error))?;
         }
         drop(db);
-        drop(lock);
+        drop(locks);
         Ok(())
     }
 

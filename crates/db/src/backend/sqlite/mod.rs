@@ -195,7 +195,7 @@ impl Database for Sqlite {
 
     fn drop_globals(&self) -> Result<(), DbError> {
         self.marker()?;
-        let _lock = self.dir.lock()?;
+        let _locks = self.dir.lock_alone()?;
         let mut marker = self.marker()?;
         let globals = std::mem::take(&mut marker.globals);
         self.announce(&marker)?;
