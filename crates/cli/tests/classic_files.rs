@@ -74,6 +74,8 @@ fn each_system_of_a_table_becomes_a_run() {
     fs::copy(&file, place.work().join("copy.txt")).unwrap();
     let again = place.run(&["import", "copy.txt"]).ends(0).stdout;
     assert_eq!(again.matches("in the history already").count(), 2, "{again}");
+    let ignored = place.run(&["import", "--system=other", "copy.txt"]).ends(0).stderr;
+    assert!(ignored.contains("already keeps its system and label\nhint: run"), "{ignored}");
     assert_eq!(place.runs().len(), 2);
     // A run that was removed comes back, and only that one.
     place.run(&["history", "rm", "last"]).ends(0);
@@ -99,6 +101,8 @@ fn typed_system_replaces_one_name_and_precedes_several() {
     let csv = place.run(&["table", "--format=csv", "--system=old", &data("classic/systems.csv")]);
     let csv = csv.ends(0).stdout;
     assert!(csv.lines().nth(1).unwrap().starts_with("old virtio,read,"), "{csv}");
+    let matrix = place.run(&["table", "--format=r", &data("classic/systems.csv")]).ends(0);
+    assert!(matrix.stderr.starts_with("warning: rows of several systems are in one data frame"));
 }
 
 /// Returns the words of the line that begins with a word.

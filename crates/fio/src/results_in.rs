@@ -248,6 +248,8 @@ impl<'a> Reader<'a> {
 
     /// Takes a trimmed line of text without carriage returns.
     fn bare_line(&mut self, line: &str) {
+        // A byte order mark, also of one of several files that were put together.
+        let line = line.trim_start_matches('\u{feff}').trim_ascii_start();
         let (number, output) = (self.number, &mut self.output);
         if line.is_empty() || self.tables.line(line, number, &mut |found| output.take_row(found)) {
             return;

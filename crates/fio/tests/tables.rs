@@ -106,3 +106,17 @@ fn truncated_table_has_a_problem_with_its_line() {
         assert_eq!((problems[0].line, problems[0].file.as_str()), (line, file));
     }
 }
+
+#[test]
+fn byte_order_marks_are_ignored() {
+    for file in ["classic/printed-tables.txt", "classic/systems.csv", "2.0.7/expected-R.txt"] {
+        let text = data(file);
+        let mark = "\u{feff}".as_bytes();
+        let marked = [mark, &text, b"\n", mark, &text].concat();
+        let (once, twice) = (read(&text), read(&marked));
+        assert_eq!(once.keys().collect::<Vec<_>>(), twice.keys().collect::<Vec<_>>(), "{file}");
+        for (system, results) in once {
+            assert_eq!(twice[&system].len(), 2 * results.len(), "{file}: {system}");
+        }
+    }
+}

@@ -51,6 +51,13 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
         if !args.quiet {
             say(&shown.to_string(), &imported)?;
         }
+        let is_known = imported.runs.iter().any(|run| matches!(run.run, Imported::Known(_)));
+        if is_known && (args.system.is_some() || args.label.is_some()) {
+            screen::warning(&format!(
+                "{shown}: what is in the history already keeps its system and label; hint: run iogauge history rm, and \
+                 import it again"
+            ));
+        }
     }
     importer.finish()?;
     Ok(exit)

@@ -81,6 +81,13 @@ pub fn print(
         }
         TableFormat::R => {
             let first = || rows.first().map_or("", |row| &row.system);
+            if rows.iter().any(|row| row.system != first()) {
+                let name = name.unwrap_or_else(first);
+                screen::warning(&format!(
+                    "rows of several systems are in one data frame, whose testtype is {name}; hint: --format=csv has \
+                     a column for the system"
+                ));
+            }
             screen::data(&classic::r_frame(rows, name.unwrap_or_else(first)))
         }
         TableFormat::Csv => {

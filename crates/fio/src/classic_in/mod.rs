@@ -15,8 +15,6 @@ use matrix::{Frame, Matrix};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Longer lines are no headings.
-const LONGEST_HEADING: usize = 64;
 /// No header of CSV is shorter.
 const SHORTEST_HEADER: usize = 150;
 /// Longer names of systems are a mistake.
@@ -50,7 +48,7 @@ enum Mode {
 pub(super) struct ClassicReader<'a> {
     file: &'a str,
     mode: Mode,
-    /// The last line of other text, if it is short enough to name the system of a printed table.
+    /// The last line of other text, which may name the system of a printed table; empty behind a table.
     heading: String,
     /// The system of printed tables: a heading holds until the next one.
     system: System,
@@ -98,9 +96,9 @@ impl<'a> ClassicReader<'a> {
     /// Takes a line that begins a table; returns false for any other line.
     fn beginning(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) -> bool {
         if printed::is_heading(text) {
-            let name = printed::name_in(&self.heading);
-            if !name.is_empty() {
-                self.system = Some(name.into());
+            if !self.heading.is_empty() {
+                // What is not a name still ends the tables of the system before it.
+                self.system = self.name(number, sink).map(Arc::from);
             }
             self.heading.clear();
             self.mode = Mode::Printed;
@@ -114,10 +112,21 @@ impl<'a> ClassicReader<'a> {
             return true;
         }
         self.heading.clear();
-        if text.len() <= LONGEST_HEADING {
-            self.heading.push_str(text);
-        }
+        // The rest of a longer line does not matter.
+        self.heading.extend(text.chars().take(LONGEST_NAME + 1));
         false
+    }
+
+    /// Returns the name of the system above a heading.
+    fn name(&self, number: u64, sink: &mut dyn FnMut(Found)) -> Option<&str> {
+        let name = printed::name_in(&self.heading)?;
+        if name.len() > LONGEST_NAME {
+            let reason =
+                format!("a name of more than {LONGEST_NAME} bytes above a table is ignored");
+            self.tell(&reason, number, sink);
+            return None;
+        }
+        Some(name)
     }
 
     fn printed_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) -> bool {

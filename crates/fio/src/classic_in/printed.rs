@@ -25,12 +25,24 @@ pub(super) fn is_heading(text: &str) -> bool {
     words.next() == Some("users") && words.next() == Some("size")
 }
 
-/// Returns the name that a line above the heading gives to the system; empty if it is none.
-pub(super) fn name_in(text: &str) -> &str {
+/// Returns the name that a line above the heading gives to the system; `None` for a prompt with the command that printed
+/// the table, and for a line of fio.
+pub(super) fn name_in(text: &str) -> Option<&str> {
     let name = text.trim_matches(|c: char| matches!(c, '#' | '=' | '*' | '-' | ':' | ' '));
-    // A prompt with the command that printed the table, or a line of fio.
-    let is_other = name.contains(['=', '$', '#', '%', '|', '<', '>', ';', '{', '}']);
-    if is_other { "" } else { name }
+    let is_of_fio = name.starts_with('|') || name.matches('=').count() > 1;
+    let is_name = name.contains(char::is_alphanumeric) && !is_of_fio && !is_prompt(text);
+    is_name.then_some(name)
+}
+
+/// Returns true for `$ command`, `root@host:~# command` and `[user@host folder]$ command`.
+fn is_prompt(text: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
+    let ends = |word: &str| match word.strip_suffix(['$', '%', '>', '#']) {
+        Some("") => word != "#",
+        Some(place) => place.contains(['@', ':', '~', '/', ']']),
+        None => false,
+    };
+    words.next().is_some_and(ends) || words.next().is_some_and(|word| word.len() > 1 && ends(word))
 }
 
 /// Quickly rules out almost every line that is not a row.
@@ -83,8 +95,8 @@ pub(super) fn cells(
             |at: usize| words.get(at + 1).is_some_and(|word| number(word.text).is_some());
         let reason = if sides.any(has_figure) {
             "the block size is neither a size nor -"
-        } else if is_cut(&words) {
-            "it ends before the direction"
+        } else if lacks_side(&words) {
+            "the direction is missing, which is r, w, t or m"
         } else {
             return None;
         };
@@ -98,13 +110,23 @@ pub(super) fn cells(
     Some(parsed(text, &words, side, behind))
 }
 
-/// Returns true for the begin of a row: a test, its users, and nothing but a size behind them.
-fn is_cut(words: &[Word<'_>]) -> bool {
-    match words {
-        [test, users] => row::is_word(test.text) && row::users(users.text).is_some(),
-        [_, users, size] => row::users(users.text).is_some() && row::size(size.text).is_some(),
-        _ => false,
+/// Returns true for a row without its direction, or without anything behind its users or size.
+fn lacks_side(words: &[Word<'_>]) -> bool {
+    if let [test, users] = words {
+        return row::is_word(test.text) && row::users(users.text).is_some();
     }
+    let is_users = |word: &Word<'_>| {
+        word.text.ends_with(|c: char| c.is_ascii_digit())
+            || word.text == row::UNKNOWN
+            || USERS.contains(&word.text)
+    };
+    // Words of other text have a number before a number, but seldom before a size with its unit.
+    (1..words.len()).any(|at| {
+        let size = words[at].text;
+        let is_clear = size.ends_with(|c: char| c.is_ascii_alphabetic());
+        let has_figures = words.len() - at > FIGURES;
+        row::size(size).is_some() && (is_clear || has_figures) && is_users(&words[at - 1])
+    })
 }
 
 fn parsed<'a>(
@@ -155,6 +177,9 @@ fn name_and_users<'a>(
     } else {
         last.text.split_at(last.text.trim_end_matches(|c: char| c.is_ascii_digit()).len())
     };
+    if glued.starts_with(|first: char| !first.is_alphabetic() && first != '_') {
+        return Err(format!("the number of users cannot be \"{}\"", last.text));
+    }
     let name = text[..last.begin + glued.len()].trim_ascii();
     if users.is_empty() {
         return Err(format!("the number of users is missing behind {name}"));

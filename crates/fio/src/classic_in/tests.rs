@@ -117,7 +117,7 @@ fn headings_name_the_system_until_the_next() {
         "Volume A read 1 read 17392",
         "Volume A write 1 write 17392",
         "Volume B read 2 read 17392",
-        "Volume B read 3 read 17392",
+        "? read 3 read 17392",
     ];
     assert_eq!((rows, problems.len()), (expected.map(str::to_owned).to_vec(), 0));
 }
@@ -128,8 +128,13 @@ fn malformed_rows_are_told_with_the_reason() {
         ("read  1   8Q r  1 1 1 1 1 1", "the block size is neither a size nor -"),
         ("read  1   0 r  1 1 1 1 1 1", "the block size is neither a size nor -"),
         ("read  1   8K r  1 1 1", "3 figures instead of 6"),
-        ("read  1   8K", "it ends before the direction"),
-        ("randread  16", "it ends before the direction"),
+        ("read  1   8K", "the direction is missing, which is r, w, t or m"),
+        ("randread  16", "the direction is missing, which is r, w, t or m"),
+        ("read  8   8K   1 1 1 1 1 1", "the direction is missing, which is r, w, t or m"),
+        ("read  8   512  R  1 1 1 1 1 1", "the direction is missing, which is r, w, t or m"),
+        ("read16 threads 8K  R  1 1 1 1 1 1", "the direction is missing, which is r, w, t or m"),
+        ("read  -8  8K r  1 1 1 1 1 1", "the number of users cannot be \"-8\""),
+        ("read  1.5 8K r  1 1 1 1 1 1", "the number of users cannot be \"1.5\""),
         ("read  0   8K r  1 1 1 1 1 1", "the number of users cannot be \"0\""),
         ("read   8K r  1 1 1 1 1 1", "the number of users is missing behind read"),
         ("16   8K r  1 1 1 1 1 1", "the name of the test is missing"),
@@ -166,6 +171,33 @@ fn halves_of_a_mixed_test_are_one_result() {
         results
     };
     assert_eq!((both("16K"), both("8K")), (2, 3));
+}
+
+#[test]
+fn line_above_a_heading_is_a_name_unless_it_is_a_prompt_or_of_fio() {
+    let long = format!("Volume {}", "B".repeat(250));
+    for (line, system) in [
+        ("SSD 100%", "SSD 100%"),
+        ("SATA RAID5, 6 disks, bs=8k", "SATA RAID5, 6 disks, bs=8k"),
+        ("Array <b>; host> x | 1 #2", "Array <b>; host> x | 1 #2"),
+        ("# box 7 #", "box 7"),
+        ("$ ./fioparse *.out", "?"),
+        ("root@box:~# ./fioparse *.out", "?"),
+        ("[root@box out]$ ./fioparse *.out", "?"),
+        ("  vda: ios=1/2, merge=0/0", "?"),
+        ("| 99.00th=[  123]", "?"),
+        ("-----", "?"),
+        ("}", "?"),
+        (&long, "?"),
+    ] {
+        let text = format!(
+            "A\n{HEADING}\nread 1 8K r {FIGURES}\n{line}\n{HEADING}\nread 2 8K r {FIGURES}\n"
+        );
+        let (rows, problems) = read(&text);
+        let expected = ["A read 1 read 17392".to_owned(), format!("{system} read 2 read 17392")];
+        assert_eq!(rows, expected, "{line}");
+        assert_eq!(problems.len(), usize::from(line.len() > 255), "{problems:?}");
+    }
 }
 
 /// Returns a row of CSV with these cells first, and 1 in the others.
