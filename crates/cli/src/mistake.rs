@@ -151,7 +151,7 @@ impl TypedCommand {
         // An option of another command is more likely meant than one with a similar name.
         hint = has_it(error).or_else(|| self.instead_of(error)).or(hint);
         if let Some(number) = negative {
-            hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
+            hint = Some(format!("use {}, or another positive number", &number[1..]));
         }
         let facts = facts.join("; ").replace(":; ", ": ");
         let facts = facts.strip_prefix("error: ").unwrap_or(&facts);

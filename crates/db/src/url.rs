@@ -113,7 +113,10 @@ impl FromStr for DbUrl {
         }
         if place.is_empty() {
             let backend = if is_word(backend) { backend } else { "sqlite" };
-            return wrong(format!("the URL has no directory; hint: use {backend}:DIR"));
+            return wrong(match backend {
+                "iris" => "the URL has no instance; hint: use iris:INSTANCE/NAMESPACE".to_owned(),
+                _ => format!("the URL has no directory; hint: use {backend}:DIR"),
+            });
         }
         if usual(backend) == "postgres" {
             check_server(place)?;

@@ -259,7 +259,7 @@ Examples:
   iogauge db run postgres://bench@db/bench --mode io --processes 8 --read-pct 70 --drain
   iogauge db run sqlite:/data --readers 8 --writers 4 --hang 2ms
   iogauge db run sqlite:/data --mode read --ladder 10,20,40 --limit 'mean<=10ms'",
-    mut_arg("mode", |arg| arg.required(false).required_unless_present("readers"))
+    mut_arg("mode", |arg| arg.required(false).required_unless_present_any(["readers", "writers"]))
 )]
 pub struct DbRunArgs {
     /// Which.

@@ -111,6 +111,7 @@ impl Source {
         let Self::Table(info) = self else { return StepTime::Fixed };
         let has = |name| info.head.options.iter().any(|option| option.name == name);
         match () {
+            () if has("filesize") => StepTime::SecondsOfFiles,
             () if has("seconds") => StepTime::Seconds,
             () if has("scale") => StepTime::Scale,
             () => StepTime::Fixed,

@@ -10,7 +10,7 @@ mod machine;
 mod target;
 
 use common::{Done, Place};
-use iogauge_model::caveat::{Command, Fact, SteadinessFact, TargetFact};
+use iogauge_model::caveat::{Command, Fact, SteadinessFact, StepTime, TargetFact};
 use iogauge_model::{CaveatCode, ImpactRule};
 use serde_json::Value;
 use std::fs::File;
@@ -163,6 +163,7 @@ fn words_of(command: Command) -> &'static [&'static [&'static str]] {
         Command::Run | Command::RunFile => &[&["run"]],
         Command::Find | Command::FindFile => &[&["find"]],
         Command::Check => &[&["check"]],
+        Command::Suite(StepTime::SecondsOfFiles) => &[&["suite", "iometer"]],
         Command::Suite(_) => {
             &[&["suite", "best-worst"], &["suite", "ladder"], &["suite", "snia-iops"]]
         }
@@ -189,6 +190,8 @@ fn raises(command: Command, fact: &Fact) -> bool {
         return command == Command::Trend && matches!(fact, Fact::Trend(_));
     }
     match command {
+        // Those of the suites best-worst and of SNIA.
+        Command::Suite(StepTime::SecondsOfFiles) if of_suites => false,
         Command::Suite(_) => !matches!(fact, Fact::Database(_) | Fact::Tool(_)),
         _ if of_suites => false,
         Command::Doctor => matches!(fact, Fact::Target(_) | Fact::Machine(_)),

@@ -24,6 +24,7 @@ fn invalid_db_command_lines_are_rejected() {
         ),
         ("setup /data --size 1m", "\"/data\" is not a database; hint: use sqlite:DIR"),
         ("setup sqlite: --size 1m", "the URL has no directory; hint: use sqlite:DIR"),
+        ("setup iris: --size 1m", "the URL has no instance; hint: use iris:INSTANCE/NAMESPACE"),
         (
             "run sqlite:d?cash=1m --mode read",
             "sqlite has no setting \"cash\"; hint: use page_size, synchronous",
@@ -42,9 +43,11 @@ fn invalid_db_command_lines_are_rejected() {
         ),
         ("setup sqlite:x --name a/b --size 1m", "\"a/b\" cannot be the name of a database"),
         (
-            "create-globals sqlite:d --globals 1",
-            "2 globals have been made already, which --recreate replaces; hint: run iogauge db add-globals",
+            "create-globals sqlite:d --globals 3",
+            "2 globals have been made already, which --recreate replaces; hint: run iogauge db add-globals \
+             sqlite:d --total 3",
         ),
+        ("create-globals sqlite:d --globals 1", "hint: use --recreate to replace them"),
         ("add-globals sqlite:d --globals 1 --subscripts 0", "--subscripts must be between 1 and"),
         (
             "add-globals sqlite:d --globals 1 --value-size 10",
@@ -62,6 +65,7 @@ fn invalid_db_command_lines_are_rejected() {
         ),
         ("run sqlite:d --mode read --ladder 2,2", "--ladder must list increasing"),
         ("run sqlite:d --mode read --ladder 0,2", "--ladder must be between 1 and 100000, not 0"),
+        ("run sqlite:d --writers 2", "not provided: --readers <N>; hint: "),
         ("run sqlite:d --mode read --runtime 0", "--runtime 0 measures nothing; hint: use 60s"),
         (
             "find sqlite:d --mode read --budget 100ms",
@@ -121,7 +125,7 @@ fn negative_numbers_are_rejected_with_a_hint() {
     let place = Place::new();
     for words in ["run sqlite:d --mode read --processes -5", "add-globals sqlite:d --globals -5"] {
         let done = line(&place, &format!("db {words}"));
-        let told = "unexpected argument '-5' found; hint: use 5, or another number from 0 on";
+        let told = "unexpected argument '-5' found; hint: use 5, or another positive number";
         assert!(!done.stderr.contains("'-- -5'"), "{}", done.stderr);
         assert_one_line(done, 2, &[told]);
     }

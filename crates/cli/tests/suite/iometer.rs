@@ -47,6 +47,18 @@ fn create_once_writes_each_byte_exactly_once() {
 }
 
 #[test]
+fn hints_name_options_of_the_suite() {
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("io")).unwrap();
+    let options = ["--threads=2", "--filesize=1", "--seconds=200ms"];
+    let shown = place.run(&[&["suite", "iometer", "io"], &options[..]].concat()).ends(0).stdout;
+    let (_, small) = shown.split_once("- smaller-than-cache: ").unwrap();
+    // A file system with less room than the cache has another hint.
+    assert!(small.contains("increase --filesize") || small.contains("with room for"), "{shown}");
+    assert!(!shown.contains("--size="), "{shown}");
+}
+
+#[test]
 fn threads_stay_within_their_own_ranges() {
     let target = "sim:channels=8,service=100us,size=64m";
     let options = ["--threads=3", "--filesize=8", "--seconds=200ms"];

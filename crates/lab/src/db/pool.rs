@@ -57,7 +57,7 @@ impl DatabasePool {
         if u64::from(active) > most {
             return Err(DbError::Usage(format!(
                 "{active} processes take a thread each, and this system has room for {most}; hint: use \
-                 fewer --processes"
+                 fewer of them"
             )));
         }
         workers.connect(active)?;

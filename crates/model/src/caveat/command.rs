@@ -37,6 +37,8 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepTime {
     Seconds,
+    /// `--seconds`, in a suite whose files have the size `--filesize`.
+    SecondsOfFiles,
     /// `--scale`; a smaller value makes steps longer.
     Scale,
     Fixed,
@@ -44,13 +46,14 @@ pub enum StepTime {
 
 impl Command {
     /// All commands.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Run,
         Self::RunFile,
         Self::Find,
         Self::FindFile,
         Self::Check,
         Self::Suite(StepTime::Seconds),
+        Self::Suite(StepTime::SecondsOfFiles),
         Self::Suite(StepTime::Scale),
         Self::Suite(StepTime::Fixed),
         Self::Crosscheck,
@@ -101,6 +104,9 @@ impl Command {
             | Self::DbBeside
             | Self::DbBesideDevice => "increase --budget",
             Self::Suite(StepTime::Seconds) => "increase --seconds",
+            Self::Suite(StepTime::SecondsOfFiles) => {
+                "increase --seconds, or --filesize with --create-once"
+            }
             Self::Suite(StepTime::Scale) => "reduce --scale",
             Self::Suite(StepTime::Fixed) => {
                 "increase the runtime, or the amount of I/O, of the steps in the suite's file"
@@ -116,7 +122,7 @@ impl Command {
             Self::Suite(StepTime::Fixed) => {
                 "increase the seconds of the search in the suite's file"
             }
-            Self::Suite(_) => "increase --budget",
+            Self::Suite(StepTime::Seconds | StepTime::Scale) => "increase --budget",
             _ => self.longer(),
         }
     }

@@ -1,6 +1,6 @@
 //! Facts about the target that may make a result mislead.
 
-use super::command::Command;
+use super::command::{Command, StepTime};
 use super::{Caveat, CaveatCode, Impact};
 use crate::units::{Bytes, shell_word, size_word};
 
@@ -361,6 +361,9 @@ impl PartFact {
             );
         }
         match (self.origin, command) {
+            (PartOrigin::BlockDevice, Command::Suite(StepTime::SecondsOfFiles)) => {
+                "use a larger device, or leave out --filesize".to_owned()
+            }
             (PartOrigin::BlockDevice, Command::Suite(_)) => {
                 "use a larger device, or leave out --size".to_owned()
             }
@@ -369,6 +372,9 @@ impl PartFact {
                 None => "use a larger device".to_owned(),
             },
             (PartOrigin::Foreign, _) => "use a larger file".to_owned(),
+            (_, Command::Suite(StepTime::SecondsOfFiles)) => {
+                format!("increase --filesize: {size_gib} GiB in all")
+            }
             (_, Command::Suite(_) | Command::DbBesideDevice) => format!("add --size={size_gib}g"),
             _ => format!("iogauge prepare {} --size={size_gib}g", shell_word(&self.path)),
         }

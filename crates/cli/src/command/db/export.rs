@@ -11,6 +11,7 @@ use iogauge_model::result::RunDocument;
 use iogauge_report::csv;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Runs the command.
 ///
@@ -41,13 +42,14 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     if rows.is_empty() {
         let text = match args.runs.is_empty() {
             true => "no run on a database is in the history; hint: run iogauge db run first",
-            false => "none of these runs measured a database; hint: name runs of iogauge db run",
+            false => {
+                "none of these runs has a result on a database; hint: name runs of iogauge db run that ended"
+            }
         };
         return Err(Usage(text.to_owned()).into());
     }
     let directory = OutputDirectory::make(&args.directory)?;
-    // An earlier export stays as it is.
-    let date = UtcTime::now().compact();
+    let date = unused_date(&args.directory)?;
     let check =
         |table: &str| directory.check(&format!("{table}_{date}.csv"), Replace::from(args.force));
     let mut tables = Vec::new();
@@ -62,6 +64,24 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     // Every path has been checked before the first file is written.
     tables.into_iter().try_for_each(|(file, table)| write(file, &table))?;
     Ok(Exit::Done)
+}
+
+/// Returns the time for the names of the files, with a number behind it if an export of this second is there: it stays as
+/// it is.
+fn unused_date(directory: &Path) -> std::io::Result<String> {
+    let now = UtcTime::now().compact();
+    let mut names = Vec::new();
+    for entry in directory.read_dir()? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    let is_used = |date: &String| names.iter().any(|name| name.ends_with(&format!("_{date}.csv")));
+    let mut date = now.clone();
+    let mut number = 1;
+    while is_used(&date) {
+        number += 1;
+        date = format!("{now}-{number}");
+    }
+    Ok(date)
 }
 
 /// Writes a table and prints its number of rows, header excluded.

@@ -21,6 +21,8 @@ const OWN_ROUTINES: [(&str, &str); 2] = [
 ];
 /// Maximum wait for a session's first answer. A session that asks for a user's name gives none.
 const GREETING: Duration = Duration::from_secs(60);
+/// Number of letters that an error shows of what a session said.
+const MOST_SHOWN: usize = 400;
 /// The error trap of a session: it tells the error and ends (KEY=RCOS_vetrap).
 const TRAP: &str = r#"set $etrap="write !,""! "",$zerror,! halt""#;
 
@@ -114,9 +116,13 @@ impl Instance {
         if saved == routines().count() {
             return Ok(());
         }
+        let begin: String = said.trim().chars().take(MOST_SHOWN).collect();
         Err(DbError::Failed(format!(
-            "{self}: {saved} routines of iogauge are saved: {}",
-            said.trim()
+            "{self}: {saved} of {} routines were saved, and the session said: \"{begin}\"; hint: see what \
+             iris session {} -U {} says",
+            routines().count(),
+            self.name,
+            self.namespace
         )))
     }
 
