@@ -116,7 +116,8 @@ impl Instance {
         if saved == routines().count() {
             return Ok(());
         }
-        let begin: String = said.trim().chars().take(MOST_SHOWN).collect();
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let begin: String = words.join(" ").chars().take(MOST_SHOWN).collect();
         Err(DbError::Failed(format!(
             "{self}: {saved} of {} routines were saved, and the session said: \"{begin}\"; hint: see what \
              iris session {} -U {} says",

@@ -145,7 +145,11 @@ fn scripted_installation_counts_saved_routines() {
     let dir = tempfile::tempdir().unwrap();
     let iris = scripted(dir.path(), "cat >/dev/null; printf '\nUSER>\n. saved\n\n. saved\n'");
     let error = iris.instance.install_routines().unwrap_err();
-    assert!(matches!(&error, DbError::Failed(text) if text.contains("2 routines")), "{error}");
+    let told = format!("2 of {} routines were saved, and the session said: \"", routines().count());
+    assert!(matches!(&error, DbError::Failed(text) if text.contains(&told)), "{error}");
+    let noisy = scripted(dir.path(), "cat >/dev/null; yes garbage | head -n 20000");
+    let error = noisy.instance.install_routines().unwrap_err().to_string();
+    assert!(error.len() < 600 && !error.contains('\n'), "{error}");
     let iris = scripted(dir.path(), "cat >/dev/null; printf '\n! foreign RanWalk\n'");
     assert!(matches!(iris.instance.install_routines(), Err(DbError::Foreign(_))));
 }
