@@ -1,7 +1,7 @@
 //! Classic tables: rows that scripts around fio printed from its outputs, and that iogauge prints too.
 //!
-//! There are three forms: printed text, CSV with a header, and R code with a matrix. They are told apart by their
-//! content. A row is a line.
+//! There are three forms: printed text, CSV with a header, and R code with a matrix. The content of each line decides
+//! which form it has. A row is a line.
 
 mod cells;
 mod matrix;
@@ -112,8 +112,12 @@ impl<'a> ClassicReader<'a> {
             return true;
         }
         self.heading.clear();
-        // The rest of a longer line does not matter.
-        self.heading.extend(text.chars().take(LONGEST_NAME + 1));
+        if text.len() <= LONGEST_NAME {
+            self.heading.push_str(text);
+        } else {
+            // Enough to find that it is too long. Decoding each character of all lines would be slow.
+            self.heading.extend(text.chars().take(LONGEST_NAME + 1));
+        }
         false
     }
 
