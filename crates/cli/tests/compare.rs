@@ -436,9 +436,10 @@ fn throttled_devices_are_told_apart_within_a_minute() {
     let _limit = or_skip!(test, Throttle::of_each(&[(&a.path, 1000), (&b.path, 1050)]));
     let place = Place::new();
     let [a, b] = [a, b].map(|device| device.path.to_str().unwrap());
-    let words = ["compare", a, b, "--iodepth=8", "--margin=0", "--budget=48s", "--json", "--quiet"];
-    // A throttle gives its full rate only to a load that is always ready, which it is not if the machine is busy. Then the
-    // comparison may be undecided, and never wrong.
+    let words =
+        ["compare", a, b, "--iodepth=32", "--margin=0", "--budget=48s", "--json", "--quiet"];
+    // A throttle gives its full rate only to a load that is always ready. 32 I/Os last 30 ms, longer than a busy machine
+    // usually takes to give the thread a processor. If it takes longer, the comparison may be undecided, and never wrong.
     for _ in 0..3 {
         let done = place.run(&words);
         let ratio = done.json()["findings"]["compared"][0]["figures"][0]["ratio"]["mean"].clone();

@@ -212,24 +212,35 @@ fn man_pages_replace_foreign_files_only_with_force() {
 }
 
 #[test]
-fn db_export_replaces_foreign_files_only_with_force() {
+fn db_export_never_replaces_files() {
     let place = Place::new();
     place.run(&["db", "setup", "sqlite:base", "--size=2m"]).ends(0);
     let made = ["db", "create-globals", "sqlite:base", "--globals=1", "--subscripts=1000"];
     place.run(&made).ends(0);
     place.run(&["db", "run", "sqlite:base", "--mode=write", "--runtime=200ms", "--quiet"]).ends(0);
+    let (tables, precious) = (at(&place, "tables"), at(&place, "precious"));
+    fs::create_dir(&tables).unwrap();
+    fs::write(&precious, FOREIGN).unwrap();
+    // The first export is in one of these seconds.
+    let now = iogauge_lab::history::UtcTime::now().unix_ns();
+    let mut foreign = Vec::new();
+    for second in 0..300 {
+        let time = iogauge_lab::history::UtcTime::from_unix_ns(now + second * 1_000_000_000);
+        let path = |table: &str| tables.join(format!("{table}_{}.csv", time.compact()));
+        fs::write(path("workers"), FOREIGN).unwrap();
+        symlink(&precious, path("write")).unwrap();
+        symlink("nowhere", path("read")).unwrap();
+        foreign.push(path("workers"));
+    }
+    let told = place.run(&["db", "export", "tables"]).ends(0).stdout;
+    assert!(told.lines().all(|line| line.contains("-2.csv: 1 row")), "{told}");
+    let before = common::names(&tables);
+    assert_eq!(before.iter().filter(|name| name.ends_with("-2.csv")).count(), 2, "{told}");
     place.run(&["db", "export", "tables"]).ends(0);
-    place.run(&["db", "export", "tables"]).ends(0);
-    let tables = common::names(&at(&place, "tables"));
-    assert!(tables.len() > 1, "{tables:?}");
-    for name in tables {
-        let table = at(&place, "tables").join(&name);
-        let ours = fs::read(&table).unwrap();
-        fs::write(&table, FOREIGN).unwrap();
-        refused(place.run(&["db", "export", "tables"]));
-        assert_eq!(fs::read_to_string(&table).unwrap(), FOREIGN, "{name}");
-        place.run(&["db", "export", "tables", "--force"]).ends(0);
-        assert_eq!(fs::read(&table).unwrap(), ours, "{name}");
+    assert_eq!(common::names(&tables).len(), before.len() + 2);
+    foreign.push(precious);
+    for path in foreign {
+        assert_eq!(fs::read_to_string(path).unwrap(), FOREIGN);
     }
 }
 

@@ -509,7 +509,7 @@ pub struct PurgeArgs {
 #[command(after_help = "\
 Writes read_DATE.csv, write_DATE.csv and io_DATE.csv with one row per step, for the modes that were
 run, and workers_DATE.csv with one row per worker and step. DATE is the time of the export in UTC, as
-in 20260203-040506. Readers beside writers have a row in each of the first two. The columns of the
+in 20260203-040506, or 20260203-040506-2 if there are files of this second. Readers beside writers have a row in each of the first two. The columns of the
 first three are
 RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
 StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct.
@@ -522,9 +522,6 @@ pub struct ExportArgs {
     /// Only these runs, named as for iogauge history show [default: all on databases]
     #[arg(value_name = "RUN", allow_negative_numbers = true)]
     pub runs: Vec<Runs>,
-    /// Replace files that iogauge did not make, too
-    #[arg(long)]
-    pub force: bool,
     /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,

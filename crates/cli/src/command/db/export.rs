@@ -50,8 +50,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     }
     let directory = OutputDirectory::make(&args.directory)?;
     let date = unused_date(&args.directory)?;
-    let check =
-        |table: &str| directory.check(&format!("{table}_{date}.csv"), Replace::from(args.force));
+    let check = |table: &str| directory.check(&format!("{table}_{date}.csv"), Replace::Ours);
     let mut tables = Vec::new();
     for (mode, rows) in rows {
         let mut table = Vec::new();
@@ -66,8 +65,8 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns the time for the names of the files, with a number behind it if an export of this second is there: it stays as
-/// it is.
+/// Returns the time for the names of the files, with a number behind it if a file of this second is there: no export
+/// replaces a file.
 fn unused_date(directory: &Path) -> std::io::Result<String> {
     let now = UtcTime::now().compact();
     let mut names = Vec::new();
