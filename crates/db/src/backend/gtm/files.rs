@@ -152,7 +152,7 @@ pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbE
 pub fn recover(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let lock = folder.open_or_create(RECOVERY)?;
     lock.lock().map_err(|error| fault(&folder.path().join(RECOVERY), &error))?;
-    let done = match tools.run("mupip", &["rundown", "-region", "DEFAULT"], "") {
+    let done = match tools.rundown(&[]) {
         Ok(_) => Ok(()),
         Err(DbError::Failed(text)) if text.contains("MUUSERECOV") || text.contains("REQRECOV") => {
             forget_memory(tools);
@@ -219,7 +219,7 @@ fn forget_memory(tools: &Tools) {
 /// Returns [`DbError::Busy`] if processes have it open.
 pub fn forget(tools: &Tools) -> Result<(), DbError> {
     forget_memory(tools);
-    match tools.run("mupip", &["rundown", "-region", "DEFAULT", "-override"], "") {
+    match tools.rundown(&["-override"]) {
         Err(DbError::Busy(reason)) => Err(DbError::Busy(reason)),
         // A file that GT.M does not recognise has no shared memory.
         _ => Ok(()),

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Maximum number of bytes of a program's output that are kept.
 const MOST_SAID: u64 = 4 << 20;
@@ -20,6 +21,13 @@ fn read_said(mut reader: impl Read) -> String {
     let _ = std::io::copy(&mut reader, &mut std::io::sink());
     String::from_utf8_lossy(&said).into_owned()
 }
+
+/// The message about a semaphore that another process holds while it opens or closes a database.
+const SEMAPHORE: &str = "CRITSEMFAIL";
+/// Maximum wait for such a semaphore. It is held for milliseconds, unless a closing process has much to write.
+const SEMAPHORE_WAIT: Duration = Duration::from_secs(10);
+/// Number of messages that an error contains.
+const MOST_REASONS: usize = 4;
 
 /// Runs GT.M's programs in the folder of one database.
 #[derive(Debug, Clone)]
@@ -95,13 +103,35 @@ impl Tools {
         }
     }
 
+    /// Releases the shared memory of a database that no process has open. `mupip` fails at once if another process is
+    /// opening or closing a database with the same FTOK key, so this tries again.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Busy`] if a process has it open.
+    pub fn rundown(&self, options: &[&str]) -> Result<String, DbError> {
+        let end = Instant::now() + SEMAPHORE_WAIT;
+        loop {
+            match self.run("mupip", &[&["rundown", "-region", "DEFAULT"], options].concat(), "") {
+                Err(DbError::Busy(text)) if text.contains(SEMAPHORE) && Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                done => return done,
+            }
+        }
+    }
+
     /// Converts messages of GT.M to a one-line error.
     pub fn said(&self, text: &str) -> DbError {
         let place = self.folder.display();
         let faulty = |line: &&str| line.contains("-E-") || line.contains("-F-");
         let lines: Vec<&str> =
             text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let line = lines.iter().find(|line| faulty(line)).or(lines.first()).unwrap_or(&"");
+        // The first one says what failed, the following ones say why.
+        let mut line =
+            lines.iter().copied().filter(faulty).take(MOST_REASONS).collect::<Vec<_>>().join("; ");
+        if line.is_empty() {
+            line = lines.first().copied().unwrap_or_default().to_owned();
+        }
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         if has(&[
             "No space left",
@@ -124,6 +154,7 @@ impl Tools {
             "FILEINUSE",
             "in use",
             "already open by another",
+            SEMAPHORE,
         ]) {
             let right = "hint: wait for it";
             DbError::Busy(format!(

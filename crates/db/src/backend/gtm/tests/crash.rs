@@ -157,16 +157,47 @@ fn killing_all_processes_loses_no_acknowledged_data() {
     check(&db);
 }
 
-/// Removes the shared memory and semaphores of a database, as if the machine had stopped.
-fn forget_memory(db: &Gtm) {
+/// Returns the ids of a database's semaphores and shared memory, and its FTOK key.
+fn kernel_ids(db: &Gtm) -> [String; 3] {
     let said = db.tools.run("mupip", &["ftok", files::DATA], "").unwrap();
     let line = said.lines().find(|line| line.contains(files::DATA)).unwrap();
-    let ids: Vec<&str> =
-        line.split("::").skip(1).filter_map(|part| part.split_whitespace().next()).collect();
-    for (option, id) in [("-s", ids[0]), ("-m", ids[1])] {
-        let removed = Command::new("ipcrm").args([option, id]).status().unwrap();
-        assert!(removed.success(), "{said}");
+    let mut ids = line.split("::").skip(1).filter_map(|part| part.split_whitespace().next());
+    std::array::from_fn(|_| ids.next().unwrap().to_owned())
+}
+
+/// Removes the shared memory and semaphores of a database, as if the machine had stopped.
+fn forget_memory(db: &Gtm) {
+    let [semaphores, memory, _] = kernel_ids(db);
+    for (option, id) in [("-s", semaphores), ("-m", memory)] {
+        let removed = Command::new("ipcrm").args([option, &id]).status().unwrap();
+        assert!(removed.success(), "{option} {id}");
     }
+}
+
+#[test]
+fn commands_wait_while_a_process_opens_or_closes_the_database() {
+    // Takes and releases the semaphore of the FTOK key, as each such process does.
+    const HOLDER: &str = "import ctypes, sys, time; c = ctypes.CDLL(None); id = int(sys.argv[1]); \
+                          assert c.semctl(id, 0, 16, 1) == 0; print(flush=True); time.sleep(1); \
+                          assert c.semctl(id, 0, 16, 0) == 0";
+    let dir = tempfile::tempdir().unwrap();
+    let name = "commands_wait_while_a_process_opens_or_closes_the_database";
+    let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, 1, 100);
+    let activity = db.begin(&RunPlan { writers: 1, reads: false }).unwrap();
+    let [_, _, key] = kernel_ids(&db);
+    let table = std::fs::read_to_string("/proc/sysvipc/sem").unwrap();
+    let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let row = table.lines().map(columns).find(|columns| columns[0] == key).unwrap();
+    let mut holder = Command::new("python3");
+    let mut holder = holder.args(["-c", HOLDER, &row[1]]).stdout(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    let mut held = [0];
+    std::io::Read::read_exact(&mut holder.stdout.take().unwrap(), &mut held).unwrap();
+    assert_eq!(db.committed().unwrap(), []);
+    assert!(begin.elapsed() >= Duration::from_secs(1));
+    assert!(holder.wait().unwrap().success());
+    drop(activity);
 }
 
 #[test]
