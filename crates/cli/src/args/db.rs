@@ -507,10 +507,10 @@ pub struct PurgeArgs {
 /// `iogauge db export`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Writes read_DATE.csv, write_DATE.csv and io_DATE.csv with one row per step, for the modes that were
-run, and workers_DATE.csv with one row per worker and step. DATE is the time of the export in UTC, as
-in 20260203-040506, or 20260203-040506-2 if there are files of this second. Readers beside writers have a row in each of the first two. The columns of the
-first three are
+Writes read_DATE.csv, write_DATE.csv and io_DATE.csv with one row per step, for the modes that
+were run, and workers_DATE.csv with one row per worker and step. DATE is the time of the export
+in UTC, as in 20260203-040506, or 20260203-040506-2 if there are files of this second. Readers
+beside writers have a row in each of the first two. The columns of the first three are
 RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
 StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct.
 
