@@ -60,7 +60,7 @@ all() {
         cargo test --no-fail-fast --workspace "${rocksdb_features[@]}" "${mpi_features[@]}" -- --show-output || status=$?
         # The tests above have used the first MPI. These are where another one behaves differently.
         if ((${#mpi_compilers[@]} > 1)); then
-            scripts/test-hosts.sh "${mpi_compilers[1]}" shared_device_is_found host_ends host_is_not_lost \
+            scripts/test-hosts.sh "${mpi_compilers[1]}" shared_device_is_found ends:: host_ends host_is_not_lost \
                 keeps_the_result refusal_on passwords_reach shared_file_has each_host_verifies one_machine || status=$?
         fi
     else

@@ -8,6 +8,8 @@ pub mod act;
 pub mod channel;
 pub mod clocks;
 pub mod follower;
+#[cfg(feature = "mpi")]
+mod hydra;
 pub mod leader;
 pub mod line;
 pub mod message;

@@ -3,6 +3,7 @@
 //! All calls are made by the thread that opens the port. It never waits for a receiver, which may be stopped: messages
 //! are kept until they have left (MPI_Isend). A buffered send (MPI_Bsend) waits over shared memory in Open MPI 4.1.
 
+use crate::hydra;
 use crate::port::{Port, PortError};
 use mpi::Threading;
 use mpi::environment::Universe;
@@ -25,8 +26,7 @@ pub struct MpiPort {
     leaving: Vec<Leaving>,
     /// Finalizes MPI when dropped.
     universe: Option<Universe>,
-    /// False if finalizing may hang: in MPICH before 4.2, a process that waits for the others there no longer answers
-    /// them (pmodels/mpich, pull request 6596). MPICH does not need it.
+    /// False for MPICH, where finalizing may hang; see [`hydra`].
     finalizes: bool,
 }
 
@@ -150,6 +150,9 @@ impl Drop for MpiPort {
             self.abandon();
             // MPI may read them until this process ends.
             std::mem::forget(std::mem::take(&mut self.leaving));
+        }
+        if !self.finalizes {
+            hydra::take_leave();
         }
     }
 }

@@ -16,7 +16,7 @@ use report::Reports;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{self as system, Pid, Signal, WaitOptions, WaitStatus};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::fs::File;
 use std::os::unix::net::UnixStream;
@@ -168,6 +168,11 @@ impl Front {
             }
         }
         let launcher = launcher::is_launched().then(system::getppid).flatten();
+        if launcher.is_some() {
+            // MPICH's mpirun sends it when it has lost another process, and goes on. The working process has a handler
+            // of the library.
+            signal_hook::flag::register(SIGUSR1, Arc::default()).context("cannot watch signals")?;
+        }
         Ok(Self {
             child,
             reports,

@@ -26,18 +26,18 @@ impl Place {
         self.command_with(network, mpi, &[], arguments)
     }
 
-    /// As [`Self::command`], with variables.
+    /// As [`Self::command`], with options of mpirun.
     pub fn command_with(
         &self,
         network: &Network,
         mpi: Mpi,
-        variables: &[(&str, &str)],
+        options: &[String],
         arguments: &[&str],
     ) -> Command {
         let mut command = network.mpirun(mpi);
         command.current_dir(self.path());
         command.args(mpi.variable("XDG_DATA_HOME", self.path().to_str().unwrap()));
-        command.args(variables.iter().flat_map(|(name, value)| mpi.variable(name, value)));
+        command.args(options);
         command.arg(BINARY).args(arguments);
         command
     }
@@ -47,8 +47,7 @@ impl Place {
     }
 
     pub fn start(&self, network: &Network, mpi: Mpi, arguments: &[&str]) -> Child {
-        let mut command = self.command(network, mpi, arguments);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        start(&mut self.command(network, mpi, arguments))
     }
 
     /// Creates a directory for test files.
@@ -96,6 +95,11 @@ impl Place {
         let output = self.run_alone(&["history", "show", "--format=json"]);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
     }
+}
+
+/// Starts a command whose output is taken once it has ended.
+pub fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Returns IOPS and queue depth of the answer of a search.

@@ -53,7 +53,8 @@ impl Site {
     /// Returns a command of `iogauge db` on all hosts.
     fn command(&self, variables: &[(&str, &str)], url: &str, words: &[&str]) -> Command {
         let words = [&["db", words[0], url], &words[1..]].concat();
-        self.place.command_with(&self.network, self.mpi, variables, &words)
+        let set = variables.iter().flat_map(|(name, value)| self.mpi.variable(name, value));
+        self.place.command_with(&self.network, self.mpi, &set.collect::<Vec<_>>(), &words)
     }
 
     fn run(&self, words: &[&str]) -> Done {

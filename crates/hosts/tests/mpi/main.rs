@@ -3,13 +3,14 @@
 
 mod common;
 mod databases;
+mod ends;
 mod files;
 mod launcher;
 mod one_machine;
 mod search;
 mod verify;
 
-use common::{BINARY, Done, Place, built_for, hosts};
+use common::{BINARY, Done, Place, built_for, hosts, start};
 use iogauge_test_support::{Mpi, Network, eventually, or_skip};
 use std::path::Path;
 use std::process::Child;
@@ -56,6 +57,11 @@ fn refusal_on_one_host_refuses_for_all() {
 
 /// Starts an endless run of reads on three hosts. Returns when all of them do I/O.
 fn reading(place: &Place, network: &Network, mpi: Mpi) -> Child {
+    reading_with(place, network, mpi, &[])
+}
+
+/// As [`reading`], with options of mpirun.
+fn reading_with(place: &Place, network: &Network, mpi: Mpi, options: &[String]) -> Child {
     let data = place.data();
     let target = data.to_str().unwrap();
     let line = [
@@ -67,7 +73,7 @@ fn reading(place: &Place, network: &Network, mpi: Mpi) -> Child {
         "--iodepth=3",
         "--ramp-time=0",
     ];
-    let child = place.start(network, mpi, &line);
+    let child = start(&mut place.command_with(network, mpi, options, &line));
     eventually(|| (1..=3).all(|host| data.join(format!("iogauge-host-{host}.dat")).exists()));
     std::thread::sleep(Duration::from_secs(3));
     child
