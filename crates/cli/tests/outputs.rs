@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Done, Place, skip};
+use iogauge_lab::history::UtcTime;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
@@ -222,10 +223,10 @@ fn db_export_never_replaces_files() {
     fs::create_dir(&tables).unwrap();
     fs::write(&precious, FOREIGN).unwrap();
     // The first export is in one of these seconds.
-    let now = iogauge_lab::history::UtcTime::now().unix_ns();
+    let now = UtcTime::now().unix_ns();
     let mut foreign = Vec::new();
     for second in 0..300 {
-        let time = iogauge_lab::history::UtcTime::from_unix_ns(now + second * 1_000_000_000);
+        let time = UtcTime::from_unix_ns(now + second * 1_000_000_000);
         let path = |table: &str| tables.join(format!("{table}_{}.csv", time.compact()));
         fs::write(path("workers"), FOREIGN).unwrap();
         symlink(&precious, path("write")).unwrap();

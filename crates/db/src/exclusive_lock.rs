@@ -24,19 +24,27 @@ impl ExclusiveLock {
 }
 
 /// Retries for two seconds if another process has the database, or if locking fails. A database whose last process is
-/// just leaving may report any error (GT.M: DBFILERR).
+/// just leaving may report any error.
 ///
 /// # Errors
 /// Returns the error of the last attempt. Errors that waiting cannot change are returned at once.
-pub(crate) fn retry_until_free<T>(
-    mut take: impl FnMut() -> Result<T, DbError>,
+pub(crate) fn retry_until_free<T>(take: impl FnMut() -> Result<T, DbError>) -> Result<T, DbError> {
+    retry(LEAVING, |error| matches!(error, DbError::Busy(_) | DbError::Failed(_)), take)
+}
+
+/// Retries for this long as long as the error is one that may pass.
+///
+/// # Errors
+/// Returns the error of the last attempt.
+pub(crate) fn retry<T>(
+    wait: Duration,
+    may_pass: impl Fn(&DbError) -> bool,
+    mut attempt: impl FnMut() -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    let end = Instant::now() + LEAVING;
+    let end = Instant::now() + wait;
     loop {
-        match take() {
-            Err(DbError::Busy(_) | DbError::Failed(_)) if Instant::now() < end => {
-                std::thread::sleep(LOOK)
-            }
+        match attempt() {
+            Err(error) if may_pass(&error) && Instant::now() < end => std::thread::sleep(LOOK),
             done => return done,
         }
     }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 /// Why a file is not a valid place for an output, or could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
+    #[error("{} exists, and is not replaced; hint: run the command again", .path.display())]
+    Exists { path: PathBuf },
     #[error(
         "{} exists, and iogauge did not make it; hint: use a new file, or --force to replace it", .path.display()
     )]
@@ -47,6 +49,7 @@ impl OutputError {
     /// Returns the error for a file that may not be replaced.
     pub(super) fn foreign(path: PathBuf, replace: Replace) -> Self {
         match replace {
+            Replace::Nothing => Self::Exists { path },
             Replace::Logs => Self::NoLog { path },
             Replace::VerifyState => Self::NoVerifyState { path },
             Replace::Ours | Replace::Any => Self::Foreign { path },

@@ -25,9 +25,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Whether an output may replace a file that iogauge did not make.
+/// What an output may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
+    /// Nothing: the output is a new file.
+    Nothing,
     /// Only files that iogauge made.
     Ours,
     /// For logs: the same, and logs in fio's formats, by whichever program, and empty files. A log is a regular file.
@@ -128,6 +130,9 @@ impl OutputFile {
             place.probe()?;
             return Ok(Self { place, way: Way::File { judged: None, partial: None } });
         };
+        if replace == Replace::Nothing {
+            return Err(OutputError::Exists { path: place.path });
+        }
         let way = match found.kind {
             FileType::RegularFile => {
                 judge_file(&place, &found.identity, replace)?;

@@ -77,6 +77,24 @@ fn replacing_foreign_file_needs_explicit_permission() {
 }
 
 #[test]
+fn new_file_replaces_nothing() {
+    let dir = directory();
+    symlink("nowhere", dir.path().join("dangling")).unwrap();
+    for name in ["ours", "foreign", "dangling"] {
+        let refused = put(&dir.path().join(name), Replace::Nothing).unwrap_err();
+        assert!(matches!(refused, OutputError::Exists { .. }) && refused.is_refusal(), "{refused}");
+    }
+    let new = dir.path().join("new");
+    put(&new, Replace::Nothing).unwrap();
+    fs::remove_file(&new).unwrap();
+    let mut late = OutputFile::check(&new, Replace::Nothing).unwrap();
+    late.write_all(b"late").unwrap();
+    put(&new, Replace::Ours).unwrap();
+    assert!(matches!(late.commit(), Err(OutputError::Changed { .. })));
+    assert_eq!(fs::read(&new).unwrap(), b"new");
+}
+
+#[test]
 fn log_replaces_only_logs_and_empty_files() {
     let dir = directory();
     for (name, old) in [("log", "1, 2, 0, 4096, 0\n"), ("empty", "")] {

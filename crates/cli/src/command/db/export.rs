@@ -50,7 +50,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     }
     let directory = OutputDirectory::make(&args.directory)?;
     let date = unused_date(&args.directory)?;
-    let check = |table: &str| directory.check(&format!("{table}_{date}.csv"), Replace::Ours);
+    let check = |table: &str| directory.check(&format!("{table}_{date}.csv"), Replace::Nothing);
     let mut tables = Vec::new();
     for (mode, rows) in rows {
         let mut table = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::extract::{self, Extract};
 use super::files;
-use super::tools::Tools;
+use super::tools::{Tools, is_faulty};
 use crate::backend::m::widen;
 use crate::directory::fault;
 use crate::error::DbError;
@@ -116,8 +116,7 @@ impl RunningLoad {
         self.pass_on()?;
         let said = self.leave();
         let count = said.split("Key Cnt:").nth(1).and_then(|rest| rest.split_whitespace().next());
-        if count.and_then(|count| count.parse().ok()) == Some(self.records) && !said.contains("-E-")
-        {
+        if count.and_then(|count| count.parse().ok()) == Some(self.records) && !is_faulty(&said) {
             return Ok(());
         }
         Err(self.tools.said(&said))
@@ -146,7 +145,7 @@ fn read_messages(mut reader: std::io::PipeReader, failed: &AtomicBool) -> String
         if said.len() < MESSAGES {
             said.extend_from_slice(&portion[..count]);
             let text = String::from_utf8_lossy(&said);
-            if text.contains("-E-") || text.contains("-F-") {
+            if is_faulty(&text) {
                 failed.store(true, Ordering::Relaxed);
             }
         }

@@ -3,12 +3,13 @@
 use crate::backend::m::{Installation, Session};
 use crate::directory::fault;
 use crate::error::DbError;
+use crate::exclusive_lock::retry;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Maximum number of bytes of a program's output that are kept.
 const MOST_SAID: u64 = 4 << 20;
@@ -94,7 +95,7 @@ impl Tools {
         }
         let said = read_said(reader);
         let status = child.wait().map_err(system)?;
-        if status.success() && !said.contains("-E-") && !said.contains("-F-") {
+        if status.success() && !is_faulty(&said) {
             Ok(said)
         } else if said.trim().is_empty() {
             Err(DbError::Failed(format!("{}: it ended with {}", path.display(), status)))
@@ -109,29 +110,23 @@ impl Tools {
     /// # Errors
     /// Returns [`DbError::Busy`] if a process has it open.
     pub fn rundown(&self, options: &[&str]) -> Result<String, DbError> {
-        let end = Instant::now() + SEMAPHORE_WAIT;
-        loop {
-            match self.run("mupip", &[&["rundown", "-region", "DEFAULT"], options].concat(), "") {
-                Err(DbError::Busy(text)) if text.contains(SEMAPHORE) && Instant::now() < end => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                done => return done,
-            }
-        }
+        let arguments = [&["rundown", "-region", "DEFAULT"], options].concat();
+        let is_held =
+            |error: &DbError| matches!(error, DbError::Busy(text) if text.contains(SEMAPHORE));
+        retry(SEMAPHORE_WAIT, is_held, || self.run("mupip", &arguments, ""))
     }
 
     /// Converts messages of GT.M to a one-line error.
     pub fn said(&self, text: &str) -> DbError {
         let place = self.folder.display();
-        let faulty = |line: &&str| line.contains("-E-") || line.contains("-F-");
-        let lines: Vec<&str> =
-            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
         // The first one says what failed, the following ones say why.
-        let mut line =
-            lines.iter().copied().filter(faulty).take(MOST_REASONS).collect::<Vec<_>>().join("; ");
-        if line.is_empty() {
-            line = lines.first().copied().unwrap_or_default().to_owned();
+        let mut reasons: Vec<&str> = lines().filter(|line| is_faulty(line)).collect();
+        reasons.truncate(MOST_REASONS);
+        if reasons.is_empty() {
+            reasons.extend(lines().next());
         }
+        let line = reasons.join("; ");
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         if has(&[
             "No space left",
@@ -196,8 +191,13 @@ impl Installation for Tools {
     }
 
     fn last_error(&self, output: &str) -> Option<DbError> {
-        (output.contains("-E-") || output.contains("-F-")).then(|| self.said(&message(output)))
+        is_faulty(output).then(|| self.said(&message(output)))
     }
+}
+
+/// Returns true if a text has a message about an error (E) or a fatal error (F).
+pub fn is_faulty(text: &str) -> bool {
+    text.contains("-E-") || text.contains("-F-")
 }
 
 /// Returns the message in `150372778,label+1^routine,%GTM-E-WORD, text`.
