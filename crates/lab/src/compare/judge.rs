@@ -5,9 +5,12 @@ use iogauge_model::result::{CompareVerdict, Compared, ComparedFigure, Estimate, 
 
 /// Minimum number of blocks: with fewer, a standard deviation says next to nothing.
 pub const LEAST_BLOCKS: u64 = 3;
+/// Maximum number of blocks, for which the looks at the data are planned.
+pub const MOST_BLOCKS: u64 = 200;
 /// Minimum number of saved runs on each side for a verdict.
 pub const LEAST_RUNS: usize = 5;
-/// An interval that reaches beyond this ratio, or its inverse, is none: it comes of too few blocks, and says nothing.
+/// An interval whose ends are further from its mean than by this ratio is none: it comes of too few blocks, and says
+/// nothing.
 const LARGEST_RATIO: f64 = 10.0;
 /// Smallest differences above this are not told.
 const LARGEST_DIFFERENCE: f64 = 1.0;
@@ -48,7 +51,8 @@ fn ratio(pairs: &[Pair], looks: &Looks) -> Option<(ComparedRatio, Spread)> {
     let differences: Vec<f64> = pairs.iter().map(|pair| pair.subject - pair.baseline).collect();
     let spread = Spread::of(&differences)?;
     // That of a few observations that are alike may be of any width.
-    let is_telling = |log: &Estimate| log.ci95.iter().all(|end| end.abs() <= LARGEST_RATIO.ln());
+    let is_telling =
+        |log: &Estimate| log.ci95.iter().all(|end| (end - log.mean).abs() <= LARGEST_RATIO.ln());
     let log = looks.mean(&differences).filter(is_telling);
     let ratio = match log {
         Some(log) => Estimate { mean: log.mean.exp(), ci95: log.ci95.map(f64::exp), n: log.n },
@@ -172,6 +176,12 @@ mod tests {
         // Two blocks have no interval yet.
         assert_eq!(verdict_of(iops, 0.05, &more[..2]), Undecided);
         assert_eq!(verdict_of(iops, 0.05, &[]), Undecided);
+        // A large difference is as clear as a small one.
+        let slow: Vec<f64> = near.iter().map(|ratio| ratio * 0.004).collect();
+        let fast: Vec<f64> = near.iter().map(|ratio| ratio * 400.0).collect();
+        assert_eq!(verdict_of(iops, 0.05, &slow), Worse);
+        assert_eq!(verdict_of(iops, 0.5, &fast), Better);
+        assert_eq!(compared_of(iops, 0.05, &fast).figures[0].ratio.n, 8);
         // An interval that is too wide is none.
         let found = compared_of(iops, 0.05, &[1.0, 10.0, 100.0]);
         assert_eq!((found.figures[0].ratio.n, found.smallest_difference), (1, None));

@@ -14,4 +14,4 @@ mod report;
 mod schedule;
 
 pub use comparison::{Comparison, Subject};
-pub use judge::{LEAST_BLOCKS, Rule};
+pub use judge::{LEAST_BLOCKS, MOST_BLOCKS, Rule};

@@ -1,6 +1,6 @@
 //! Table and verdict of a comparison.
 
-use super::judge::LEAST_RUNS;
+use super::judge::{LEAST_RUNS, MOST_BLOCKS};
 use crate::suite::{Column, NOTHING, counted, table, why_no_capacity, words};
 use iogauge_model::result::{
     Cell, CompareFindings, CompareVerdict, Compared, ComparedFigure, ComparedRuns, Conclusion,
@@ -121,14 +121,21 @@ fn sentences(findings: &CompareFindings, about: &dyn Fn(&str) -> String) -> Vec<
     let is_open = findings.compared.iter().any(|c| c.verdict == CompareVerdict::Undecided);
     // Before the maximum it needs no larger budget.
     let has_ended = findings.blocks + findings.blocks_left_out >= findings.blocks_most;
-    let advice = if has_ended { ": measure again with a larger --budget" } else { "" };
+    let advice = |more| match has_ended {
+        _ if complete + more > MOST_BLOCKS => {
+            format!(", but a comparison ends after {MOST_BLOCKS}")
+        }
+        true => ": measure again with a larger --budget".to_owned(),
+        false => String::new(),
+    };
     match wanted {
         _ if has_too_few => {
             sentences.push("With more than a third of the blocks left out, there is no verdict.".to_owned());
         }
         Some(more) => sentences.push(format!(
-            "About {} would decide if the ratio and its variation stay the same{advice}.",
-            counted(more, "more block")
+            "About {} would decide if the ratio and its variation stay the same{}.",
+            counted(more, "more block"),
+            advice(more)
         )),
         None if is_open && findings.blocks > 1 => sentences.push(
             "More than 1,000 blocks would be needed to decide if the ratio and its variation stay the same."

@@ -2,7 +2,7 @@
 
 use crate::args::ComparingArgs;
 use crate::exit::{Exit, Usage};
-use iogauge_lab::compare::{Comparison, LEAST_BLOCKS};
+use iogauge_lab::compare::{Comparison, LEAST_BLOCKS, MOST_BLOCKS};
 use iogauge_lab::suite::SuiteStep;
 use iogauge_lab::{Interrupt, LabError, shell};
 use iogauge_model::caveat::{Command, FigureFact};
@@ -14,8 +14,6 @@ use iogauge_model::{Caveat, CaveatCode};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Maximum number of blocks, for which the looks at the data are planned.
-const MOST_BLOCKS: u64 = 200;
 /// Number of characters of a line of a command's output that a caveat has.
 const LONGEST_LINE: usize = 200;
 
