@@ -4,25 +4,26 @@ use super::row;
 use iogauge_model::plain_text::csv_cell;
 use std::borrow::Cow;
 
-/// Divides a line of CSV (RFC 4180) at its commas. Blanks around a cell are dropped.
-pub(super) fn of_csv(text: &str) -> Vec<Cow<'_, str>> {
+/// Divides a line of CSV (RFC 4180) at its commas. Blanks around a cell are dropped. Returns `None` if a quote is not
+/// closed.
+pub(super) fn of_csv(text: &str) -> Option<Vec<Cow<'_, str>>> {
     let mut cells = Vec::new();
     let mut rest = text;
     loop {
-        let (cell, behind) = csv_field(rest.trim_ascii_start());
+        let (cell, behind) = csv_field(rest.trim_ascii_start())?;
         cells.push(cell);
         match behind.split_once(',') {
             Some((_, next)) => rest = next,
-            None => return cells,
+            None => return Some(cells),
         }
     }
 }
 
 /// Returns the first cell and the text from its end on. A quoted cell has doubled quotes.
-fn csv_field(text: &str) -> (Cow<'_, str>, &str) {
+fn csv_field(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(',').unwrap_or(text.len());
-        return (Cow::Borrowed(text[..end].trim_ascii_end()), &text[end..]);
+        return Some((Cow::Borrowed(text[..end].trim_ascii_end()), &text[end..]));
     };
     let mut cell = String::new();
     let mut rest = quoted;
@@ -34,11 +35,19 @@ fn csv_field(text: &str) -> (Cow<'_, str>, &str) {
                 cell.push('"');
                 rest = next;
             }
-            None => return (Cow::Owned(cell.trim_ascii().to_owned()), rest),
+            None => return Some((Cow::Owned(cell.trim_ascii().to_owned()), rest)),
         }
     }
-    cell.push_str(rest);
-    (Cow::Owned(cell), "")
+    None
+}
+
+/// Returns the cells without the empty one behind a comma at the end of the line, if they are `columns` otherwise. An
+/// empty cell may also be the last one.
+pub(super) fn within<'a, 'b>(cells: &'b [Cow<'a, str>], columns: usize) -> &'b [Cow<'a, str>] {
+    match cells.split_last() {
+        Some((last, others)) if last.is_empty() && others.len() == columns => others,
+        _ => cells,
+    }
 }
 
 /// Removes the apostrophe that iogauge puts before what a spreadsheet would take for a formula.
@@ -97,9 +106,10 @@ mod tests {
 
     #[test]
     fn csv_lines_are_divided_at_commas_outside_quotes() {
-        assert_eq!(of_csv(" a , b,\"c, \"\"d\"\"\" ,,"), ["a", "b", "c, \"d\"", "", ""]);
-        assert_eq!(of_csv(""), [""]);
-        assert_eq!(of_csv("\"open"), ["open"]);
+        let cells = |text| of_csv(text).unwrap();
+        assert_eq!(cells(" a , b,\"c, \"\"d\"\"\" ,,"), ["a", "b", "c, \"d\"", "", ""]);
+        assert_eq!(cells(""), [""]);
+        assert_eq!(of_csv("a,\"open, 1"), None);
     }
 
     #[test]

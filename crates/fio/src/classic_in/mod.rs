@@ -163,7 +163,10 @@ impl<'a> ClassicReader<'a> {
         number: u64,
         sink: &mut dyn FnMut(Found),
     ) -> bool {
-        let cells = cells::of_csv(text);
+        let Some(cells) = cells::of_csv(text) else {
+            self.tell("row of CSV: a quote is not closed", number, sink);
+            return true;
+        };
         if csv_header(text).is_some() || !cells::is_like_row(&cells, usize::from(has_system)) {
             return false;
         }
@@ -300,8 +303,9 @@ fn csv_header(text: &str) -> Option<bool> {
     if text.len() < SHORTEST_HEADER || !text.starts_with(['n', 's', 'N', 'S', '"']) {
         return None;
     }
-    let cells = cells::of_csv(text);
+    let cells = cells::of_csv(text)?;
     let is = |cells: &[_], names: &[&str]| {
+        let cells = cells::within(cells, names.len());
         let alike = |(cell, name): (&Cow<'_, str>, &&str)| cell.eq_ignore_ascii_case(name);
         cells.len() == names.len() && cells.iter().zip(names).all(alike)
     };
@@ -314,6 +318,7 @@ fn csv_header(text: &str) -> Option<bool> {
 
 fn csv_row(cells: &[Cow<'_, str>], has_system: bool) -> Result<(System, FioResult), String> {
     let columns = COLUMNS.len() + usize::from(has_system);
+    let cells = cells::within(cells, columns);
     if cells.len() != columns {
         return Err(format!("{} cells instead of {columns}", cells.len()));
     }

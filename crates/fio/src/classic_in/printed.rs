@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 /// Bandwidth, the four latencies, and IOPS.
 const FIGURES: usize = 6;
+/// How lines begin that fio prints between figures; a number follows.
+const OF_FIO: [&str; 4] = ["fio-", "Starting ", "Jobs: ", "Run status group "];
 /// Width of a column of shares. The first one ends this many characters and a blank behind the IOPS.
 const SHARE_WIDTH: usize = 6;
 /// The shortest row with all its figures.
@@ -29,7 +31,10 @@ pub(super) fn is_heading(text: &str) -> bool {
 /// the table, and for a line of fio.
 pub(super) fn name_in(text: &str) -> Option<&str> {
     let name = text.trim_matches(|c: char| matches!(c, '#' | '=' | '*' | '-' | ':' | ' '));
-    let is_of_fio = name.starts_with('|') || name.matches('=').count() > 1;
+    let has_number = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let is_of_fio = name.starts_with('|')
+        || name.matches('=').count() > 1
+        || OF_FIO.iter().any(|begin| text.strip_prefix(begin).is_some_and(has_number));
     let is_name = name.contains(char::is_alphanumeric) && !is_of_fio && !is_prompt(text);
     is_name.then_some(name)
 }

@@ -186,6 +186,11 @@ fn line_above_a_heading_is_a_name_unless_it_is_a_prompt_or_of_fio() {
         ("[root@box out]$ ./fioparse *.out", "?"),
         ("  vda: ios=1/2, merge=0/0", "?"),
         ("| 99.00th=[  123]", "?"),
+        ("fio-3.33", "?"),
+        ("Starting 1 process", "?"),
+        ("Jobs: 1 (f=1)", "?"),
+        ("Run status group 0 (all jobs):", "?"),
+        ("fio-server", "fio-server"),
         ("-----", "?"),
         ("}", "?"),
         (&long, "?"),
@@ -204,6 +209,25 @@ fn line_above_a_heading_is_a_name_unless_it_is_a_prompt_or_of_fio() {
 fn csv(begin: &str, columns: usize) -> String {
     let cells = begin.split(',').map(str::to_owned);
     cells.chain(std::iter::repeat("1".to_owned())).take(columns).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn csv_rows_may_end_with_a_comma_and_one_bad_quote_costs_one_row() {
+    let row = |begin: &str| csv(begin, 31);
+    let header = COLUMNS.join(",");
+    let text = [
+        format!("{header},"),
+        row("read,1,8K") + ",",
+        row("\"read,2,8K"),
+        row("read,4,8K"),
+        row("read,8,8K").rsplit_once(',').unwrap().0.to_owned() + ",",
+    ];
+    let (rows, problems) = read(&text.join("\n"));
+    let users: Vec<&str> = rows.iter().map(|row| row.split(' ').nth(2).unwrap()).collect();
+    assert_eq!(users, ["1", "4", "8"], "{rows:?}");
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(format!("{problems:?}").contains("a quote is not closed"), "{problems:?}");
+    assert!(format!("{problems:?}").contains('3'), "{problems:?}");
 }
 
 #[test]
