@@ -129,6 +129,19 @@ fn concurrent_prepares_preserve_the_disk_reserve() {
     assert_eq!(codes, [Some(0), Some(3), Some(3)], "{done:?}");
 }
 
+/// On tmpfs, allocated blocks without data look like holes.
+#[test]
+fn file_that_leaves_the_disk_reserve_fits() {
+    let disk = Mount::new(&["-t", "tmpfs", "-o", "size=1100m", "none"]);
+    let disk = or_skip!("file_that_leaves_the_disk_reserve_fits", disk);
+    let place = Place::new();
+    let file = disk.point.join("t");
+    let line = ["run", file.to_str().unwrap(), "--direct=0", "--runtime=200ms", "--quiet"];
+    let of_size = |size| place.run(&[&line[..], &[size]].concat());
+    of_size("--size=80m").ends(3);
+    of_size("--size=70m").ends(0);
+}
+
 /// Btrfs writes a block to a new place, so writes to a completely written file also take space.
 #[test]
 fn run_stops_before_the_disk_reserve_and_keeps_its_result() {

@@ -54,21 +54,44 @@ pub(super) fn written_range(part: &Part) -> Range<u64> {
 /// Returns how much space writing a part uses on its file system: bytes without blocks of their own. Allocated but
 /// unwritten blocks are not included.
 pub(super) fn will_allocate(part: &Part) -> Result<u64, TargetError> {
+    Ok(match unallocated(part)? {
+        Unallocated { by_extents, by_blocks: Some(by_blocks) } => by_extents.max(by_blocks),
+        Unallocated { by_extents, by_blocks: None } => by_extents,
+    })
+}
+
+/// As [`will_allocate`], once the blocks have been allocated.
+fn will_allocate_still(part: &Part) -> Result<u64, TargetError> {
+    let found = unallocated(part)?;
+    // Without a map of extents, allocated blocks that are not written look like holes (tmpfs).
+    Ok(found.by_blocks.unwrap_or(found.by_extents))
+}
+
+/// Bytes of a file that have no blocks of their own.
+struct Unallocated {
+    by_extents: u64,
+    /// By the number of blocks, if there is no map of extents: some file systems report holes as data then. Blocks of
+    /// the rest of the file count, too.
+    by_blocks: Option<u64>,
+}
+
+fn unallocated(part: &Part) -> Result<Unallocated, TargetError> {
     let range = written_range(part);
     let length = range.end - range.start;
-    let Some(file) = part.judged.as_deref().filter(|_| length > 0) else { return Ok(length) };
+    let Some(file) = part.judged.as_deref().filter(|_| length > 0) else {
+        return Ok(Unallocated { by_extents: length, by_blocks: None });
+    };
     let report = extents(file, &part.path, range.start, length)?;
     // A write to shared data copies it. A write to compressed data may not fit into its blocks.
     let copied = report.shared_bytes.saturating_add(report.encoded_bytes);
     let by_extents = report.hole_bytes.saturating_add(copied).min(length);
-    if report.source == ExtentSource::Fiemap {
-        return Ok(by_extents);
-    }
-    // Some file systems report holes as data. The number of blocks is more reliable.
-    let about = file.metadata();
-    let about = about.map_err(|source| TargetError::io(&part.path, "look at it", source))?;
-    let by_blocks = length.saturating_sub(about.blocks().saturating_mul(512));
-    Ok(by_extents.max(by_blocks))
+    let has_map = report.source == ExtentSource::Fiemap;
+    let by_blocks = || {
+        let about = file.metadata();
+        let about = about.map_err(|source| TargetError::io(&part.path, "look at it", source))?;
+        Ok::<_, TargetError>(length.saturating_sub(about.blocks().saturating_mul(512)))
+    };
+    Ok(Unallocated { by_extents, by_blocks: (!has_map).then(by_blocks).transpose()? })
 }
 
 fn is_written_file(part: &Part) -> bool {
@@ -162,7 +185,7 @@ pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, T
     }
     // Others may have used space meanwhile, and fallocate does not copy shared extents.
     let room = free_space_of(part)?;
-    let still_needed = will_allocate(part)?;
+    let still_needed = will_allocate_still(part)?;
     if room.available_bytes < room.reserve_bytes().saturating_add(still_needed) {
         let missing = room.reserve_bytes().saturating_add(still_needed) - room.available_bytes;
         return Err(no_room(part, needed_bytes, &room, part.size_bytes.saturating_sub(missing)));
