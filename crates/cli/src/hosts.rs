@@ -165,7 +165,7 @@ fn start(names: &[String], arguments: &[OsString], reporter: &Reporter) -> anyho
 
 fn cannot_run(error: std::io::Error) -> anyhow::Error {
     let hint = "hint: install Open MPI or MPICH, or start iogauge-mpi with the scheduler";
-    anyhow::Error::new(error).context(format!("cannot run mpirun; {hint}"))
+    anyhow::anyhow!("cannot run mpirun: {error}; {hint}")
 }
 
 /// Variables with which a host finds a server and its password.

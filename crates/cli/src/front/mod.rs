@@ -317,6 +317,13 @@ impl Front {
             return Exit::Interrupted.into();
         }
         if let Some(code) = status.exit_status() {
+            if self.launches && Exit::of_code(code).is_none() {
+                screen::error(&format!(
+                    "mpirun failed, with exit code {code}; hint: its messages say why; each host needs \
+                     iogauge-mpi, and mpirun needs a way to it, such as ssh without a password"
+                ));
+                return Exit::Fault.into();
+            }
             return u8::try_from(code).unwrap_or(1).into();
         }
         let signal = status.terminating_signal().unwrap_or(0);

@@ -34,6 +34,17 @@ fn hosts_option_starts_mpirun_and_says_how() {
     assert!(done.stderr.contains("'p99<=5ms'"), "{}", done.stderr);
 }
 
+#[test]
+fn failed_mpirun_has_an_exit_code_and_a_message_of_iogauge() {
+    let place = Place::new();
+    let mut command = with_echo_for_mpirun(&place);
+    let script = "case $1 in --version) echo 'mpirun (Open MPI) 4.1.4';; *) exit 213;; esac";
+    program(&place.path().join("bin"), "mpirun", script);
+    let done = Done::of(&command.args(["find", "/mnt", "--hosts=a,b"]).output().unwrap()).ends(1);
+    let told = "error: mpirun failed, with exit code 213\nhint: its messages say why";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
+}
+
 /// Ctrl-C signals all processes of the terminal's group at once. A program that is started in the background by a script
 /// is signalled alike, and ignored SIGINT before.
 #[test]
