@@ -135,11 +135,18 @@ fn wrong_usage_is_refused_before_anything_is_opened() {
         (&["--require=5k", "more"], "one target too many"),
         (&["--require=5k", "--junit=a", "--markdown=./a"], "named twice"),
         (&["--require=5k", "--junit=a", "--history=a"], "named twice"),
+        (&["--require=0.5"], "not a whole number of IOPS"),
     ] {
         let done = place.run(&[&["check", "."], options].concat()).ends(2);
         common::assert_one_message(&done.stderr);
         assert!(done.stderr.contains(word), "{options:?}: {}", done.stderr);
     }
+    let requirements = "[[require]]\nname = \"a\"\nrequire = 1\n";
+    std::fs::write(place.work().join("r.toml"), requirements).unwrap();
+    let line = ["check", "r.toml", "sim:nvme", "--markdown=r.toml", "--force"];
+    assert!(place.run(&line).ends(2).stderr.contains("named twice"));
+    assert_eq!(std::fs::read_to_string(place.work().join("r.toml")).unwrap(), requirements);
+    std::fs::remove_file(place.work().join("r.toml")).unwrap();
     for option in ["--junit=mine.txt", "--markdown=mine.txt"] {
         let done = place.run(&["check", ".", "--require=5k", option]).ends(3);
         assert!(done.stderr.contains("mine.txt"), "{}", done.stderr);

@@ -186,6 +186,9 @@ fn history_export_writes_json_and_csv() {
     assert_eq!(csv.lines().count(), json.lines().count() + 1, "a heading and a row for each step");
     let columns = csv.lines().next().unwrap().split(',').count();
     assert!(columns > 5, "{csv}");
+    // It always writes all runs.
+    place.run(&["history", "export", "last"]).ends(2);
+    place.run(&["history", "export", "--format", "csv", "last"]).ends(2);
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl DbPool {
         let highest = plan.mode.writers(highest);
         if globals.len() < highest as usize {
             return Err(DbError::Usage(format!(
-                "{highest} processes need a global each, and there are {}; hint: use --processes {} or \
+                "{highest} processes need a global each, and there are {}; hint: use at most {}, or \
                  iogauge db add-globals",
                 globals.len(),
                 globals.len().max(1)

@@ -23,6 +23,9 @@ pub enum RequiredRateError {
     /// The text has another form.
     #[error("\"{0}\" is not a rate; hint: use 20k for IOPS, or 500MB/s")]
     Form(String),
+    /// Rates are counted in whole I/Os.
+    #[error("\"{0}\" is not a whole number of IOPS; hint: use 20k for IOPS, or 500MB/s")]
+    Fraction(String),
     /// Every target serves a rate of 0.
     #[error("a required rate of 0 requires nothing; hint: use 20k for IOPS, or 500MB/s")]
     Zero,
@@ -44,6 +47,9 @@ impl FromStr for RequiredRate {
 
     fn from_str(text: &str) -> Result<Self, RequiredRateError> {
         let form = || RequiredRateError::Form(text.to_owned());
+        if text.parse().is_ok_and(|rate: f64| rate.is_finite() && rate.fract() != 0.0) {
+            return Err(RequiredRateError::Fraction(text.to_owned()));
+        }
         let rate = match text.to_ascii_lowercase().contains('b') {
             true => Self::BytesPerSec(parse_bytes_per_sec(text).map_err(|_| form())? as f64),
             false => Self::Iops(parse_count(text).map_err(|_| form())? as f64),
@@ -83,7 +89,12 @@ mod tests {
         assert_eq!(rate("1GiB/s"), Ok(RequiredRate::BytesPerSec(1_073_741_824.0)));
         assert_eq!(rate("1GiB/s").unwrap().to_string(), "1.07 GB/s");
         assert_eq!(rate("20k").unwrap().to_string(), "20,000 IOPS");
-        for text in ["0", "0MB/s", "0.1"] {
+        assert_eq!(rate("2.0"), Ok(RequiredRate::Iops(2.0)));
+        for text in ["0.1", "1.4", "-2.5"] {
+            let error = rate(text).unwrap_err();
+            assert_eq!(error, RequiredRateError::Fraction(text.to_owned()));
+        }
+        for text in ["0", "0MB/s"] {
             assert_eq!(rate(text), Err(RequiredRateError::Zero), "{text}");
         }
         for text in ["", "k", "fast", "-5", "20k/s", "5 blocks", "20k IOPS"] {

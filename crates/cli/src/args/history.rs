@@ -117,7 +117,8 @@ pub enum HistoryAction {
         #[arg(long = "for", value_name = "SETTING", value_parser = names::setting(), conflicts_with = "format")]
         setting: Option<&'static Setting>,
         /// With --for: last, last-1, an id or its beginning [default: last]
-        #[arg(requires = "setting", allow_negative_numbers = true)]
+        // A conflict with another option takes the force from "requires".
+        #[arg(requires = "setting", conflicts_with = "format", allow_negative_numbers = true)]
         run: Option<RunRef>,
     },
 }

@@ -150,7 +150,12 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     if document.interrupted && compared.is_some() {
         sheet.text(Paint::Bad, "Interrupted: these are the turns up to then.");
     } else if document.interrupted {
-        let left = plural(u64::from(document.steps_left), "step");
+        let left = match document.steps_left {
+            0 => String::new(),
+            left => {
+                format!("up to {} of the suite did not run; ", plural(u64::from(left), "step"))
+            }
+        };
         let place = shell_word(document.head.target.name());
         let command = match document.suite.name.as_str() {
             SuiteAsked::HOSTS_CURVE | SuiteAsked::CHECK => {
@@ -158,9 +163,7 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
             }
             name => format!("\"iogauge suite {} {place} --resume\"", shell_word(name)),
         };
-        let text =
-            format!("Interrupted: up to {left} of the suite did not run; {command} goes on.");
-        sheet.text(Paint::Bad, &text);
+        sheet.text(Paint::Bad, &format!("Interrupted: {left}{command} goes on."));
     }
     if let Some(doubt) = parts::in_doubt(&document.caveats) {
         sheet.text(Paint::Doubt, &doubt);

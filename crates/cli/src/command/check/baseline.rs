@@ -156,7 +156,11 @@ impl Baseline {
         let of = |load: &serde_json::Value, name: &str| load.get(name).unwrap_or(&none).to_string();
         let differs = names.find(|name| own.get(*name) != other.get(*name));
         let differs = differs.map_or_else(String::new, |name| {
-            format!(": {name} is {}, not {}", of(&other, name), of(&own, name))
+            match [&other, &own].map(|load| of(load, name)) {
+                // Of several values.
+                [old, _] if old.starts_with(['{', '[']) => format!(": {name} differs"),
+                [old, new] => format!(": {name} is {old}, not {new}"),
+            }
         });
         Err(Usage(format!(
             "--baseline: run {} has another load{differs}; hint: use the load options of that run",

@@ -25,8 +25,11 @@ impl Outputs {
             HistoryPath::File(path) => Some(path),
             HistoryPath::Default | HistoryPath::None => None,
         };
-        let named = [args.junit.as_ref(), args.markdown.as_ref(), history];
-        let named: Vec<&Path> = named.into_iter().flatten().map(PathBuf::as_path).collect();
+        let outputs = [args.junit.as_ref(), args.markdown.as_ref(), history];
+        let outputs = outputs.into_iter().flatten().map(PathBuf::as_path);
+        // The requirements are not to be replaced, with --force either.
+        let requirements = super::file::named(&args.target.target);
+        let named: Vec<&Path> = requirements.into_iter().chain(outputs).collect();
         if let Some(path) = twice(&named) {
             let text = format!("{} is named twice; hint: use a file for each", path.display());
             return Err(Usage(text).into());
