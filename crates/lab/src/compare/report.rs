@@ -119,14 +119,15 @@ fn sentences(findings: &CompareFindings, about: &dyn Fn(&str) -> String) -> Vec<
     let complete = findings.blocks + findings.blocks_left_out;
     let has_too_few = CompareFindings::leaves_out_too_many(findings.blocks_left_out, complete);
     let is_open = findings.compared.iter().any(|c| c.verdict == CompareVerdict::Undecided);
-    // Before the maximum it needs no larger budget.
-    let has_ended = findings.blocks + findings.blocks_left_out >= findings.blocks_most;
-    let advice = |more| match has_ended {
-        _ if complete + more > MOST_BLOCKS => {
+    let advice = |more| {
+        if complete + more > MOST_BLOCKS {
             format!(", but a comparison ends after {MOST_BLOCKS}")
+        } else if complete >= findings.blocks_most {
+            ": measure again with a larger --budget".to_owned()
+        } else {
+            // Before the maximum it needs no larger budget.
+            String::new()
         }
-        true => ": measure again with a larger --budget".to_owned(),
-        false => String::new(),
     };
     match wanted {
         _ if has_too_few => {
